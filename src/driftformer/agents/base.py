@@ -1,0 +1,100 @@
+"""What an agent is: a small frozen description plus pure functions over a state value.
+
+All tensors have a leading batch dimension of independent problems. `update` may consume the state it is given, so
+keep no reference to it. `act` also returns an info value with whatever `update` can reuse and with the auxiliary
+value r̃_t that MASTER needs: the agent's optimistic guess of the reward it is about to get.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+from torch import Tensor
+
+from driftformer.randomness import Stream
+
+
+@dataclass(frozen=True)
+class ProblemShape:
+    """The sizes an agent prepares for."""
+
+    batch: int
+    horizon: int
+    arms: int
+    dim: int
+    device: torch.device
+    dtype: torch.dtype
+
+
+class Info(Protocol):
+    """What `act` hands on to `update` and to observers."""
+
+    @property
+    def auxiliary_value(self) -> Tensor | None:
+        """r̃_t, `[B]`; None for an agent that does not learn."""
+        ...
+
+
+class Agent(Protocol):
+    """Anything that can be evaluated."""
+
+    @property
+    def name(self) -> str: ...
+
+    def init(self, shape: ProblemShape) -> Any:
+        """The state before round 1: a dataclass of tensors with B rows each."""
+        ...
+
+    def act(self, state: Any, action_set: Tensor, rng: Stream) -> tuple[Tensor, Any]:
+        """Choose an arm `[B]` from the action set `[B, A, d]`."""
+        ...
+
+    def update(self, state: Any, action_set: Tensor, arm: Tensor, reward: Tensor, info: Any) -> Any:
+        """The state after the reward of `arm`, which need not be the arm that `act` chose."""
+        ...
+
+
+class Truth(Protocol):
+    """What a privileged agent may be told: in this round, reward = scale·(⟨a, w⟩ + ε) + shift, ε ~ N(0, noise²)."""
+
+    @property
+    def mean_rewards(self) -> Tensor: ...
+    @property
+    def scale(self) -> Tensor: ...
+    @property
+    def shift(self) -> Tensor: ...
+    @property
+    def redrawn(self) -> Tensor: ...
+    @property
+    def noise(self) -> float: ...
+    @property
+    def prior_mean(self) -> float: ...
+    @property
+    def prior_variance(self) -> float: ...
+
+
+@runtime_checkable
+class Privileged(Protocol):
+    """An agent that is told the environment's truth before it acts."""
+
+    def inform(self, state: Any, truth: Truth) -> Any:
+        """The state with this round's truth taken in."""
+        ...
+
+    def why_not(self, environment: Any) -> str | None:
+        """Why this agent cannot play here, or None if it can."""
+        ...
+
+
+def pick(values: Tensor, arm: Tensor) -> Tensor:
+    """The entry of each problem's chosen arm: `[B, A, …]` and `[B]` to `[B, …]`."""
+    # One flat index_select is several times faster here than gather or advanced indexing.
+    return values.flatten(0, 1).index_select(0, _row_starts(*values.shape[:2], arm.device) + arm)
+
+
+@lru_cache(maxsize=8)
+def _row_starts(batch: int, arms: int, device: torch.device) -> Tensor:
+    return torch.arange(batch, device=device) * arms

@@ -1,0 +1,45 @@
+"""LinUCB: act on the upper confidence bound xᵀθ̂ + α·√(xᵀA⁻¹x) of each arm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from driftformer.agents.base import ProblemShape
+from driftformer.agents.ridge import Prediction, Ridge, absorb, identity, predict, vector
+from driftformer.errors import require_real
+from driftformer.randomness import Stream
+
+
+@dataclass(frozen=True)
+class LinUCBInfo:
+    auxiliary_value: Tensor  # [B] the bound of the chosen arm
+    prediction: Prediction
+
+
+@dataclass(frozen=True)
+class LinUCB:
+    """Optimism with confidence width α around ridge regression."""
+
+    alpha: float = 1.0
+    ridge: float = 1.0
+    name: ClassVar[str] = "linucb"
+
+    def __post_init__(self) -> None:
+        require_real("alpha", self.alpha, 0.0)
+        require_real("ridge", self.ridge, 0.0, above=True)
+
+    def init(self, shape: ProblemShape) -> Ridge:
+        return Ridge(inverse=identity(shape, 1 / self.ridge), theta=vector(shape, 0.0))
+
+    def act(self, state: Ridge, action_set: Tensor, rng: Stream) -> tuple[Tensor, LinUCBInfo]:
+        prediction = predict(state, action_set)
+        bound = torch.add(prediction.mean, prediction.variance.sqrt(), alpha=self.alpha)  # [B, A]
+        best = bound.max(dim=1)
+        return best.indices, LinUCBInfo(best.values, prediction)
+
+    def update(self, state: Ridge, action_set: Tensor, arm: Tensor, reward: Tensor, info: LinUCBInfo) -> Ridge:
+        return absorb(state, info.prediction, arm, reward)

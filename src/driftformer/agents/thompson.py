@@ -1,0 +1,45 @@
+"""Linear Thompson sampling: act greedily on a sample of N(θ̂, v·A⁻¹)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import Tensor
+
+from driftformer.agents.base import ProblemShape, pick
+from driftformer.agents.ridge import RootRidge, absorb_root, draw, identity, inner, vector
+from driftformer.errors import require_real
+from driftformer.randomness import Stream
+
+
+@dataclass(frozen=True)
+class ThompsonInfo:
+    auxiliary_value: Tensor  # [B] the chosen arm's reward under the sampled parameter
+
+
+@dataclass(frozen=True)
+class Thompson:
+    """Posterior sampling with noise variance v around ridge regression."""
+
+    variance: float = 0.3
+    ridge: float = 1.0
+    name: ClassVar[str] = "thompson"
+
+    def __post_init__(self) -> None:
+        require_real("variance", self.variance, 0.0)
+        require_real("ridge", self.ridge, 0.0, above=True)
+
+    def init(self, shape: ProblemShape) -> RootRidge:
+        return RootRidge(root=identity(shape, self.ridge**-0.5), theta=vector(shape, 0.0))
+
+    def act(self, state: RootRidge, action_set: Tensor, rng: Stream) -> tuple[Tensor, ThompsonInfo]:
+        sampled = draw(state, rng.normal(action_set.shape[2]), math.sqrt(self.variance))  # [B, d]
+        best = inner(action_set, sampled).max(dim=1)
+        return best.indices, ThompsonInfo(best.values)
+
+    def update(
+        self, state: RootRidge, action_set: Tensor, arm: Tensor, reward: Tensor, info: ThompsonInfo
+    ) -> RootRidge:
+        return absorb_root(state, pick(action_set, arm), reward)

@@ -1,0 +1,223 @@
+"""The command line: a thin top over the library. Heavy imports happen inside the commands."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
+
+import tyro
+from tyro.conf import arg, subcommand
+
+from driftformer.environments.presets import PRESETS, Preset
+from driftformer.errors import InputError, unknown_name
+from driftformer.experiments import EXPERIMENTS
+
+if TYPE_CHECKING:
+    _Environment = Preset
+else:
+    _Environment = Union[tuple(Annotated[preset, subcommand(name)] for name, preset in PRESETS.items())]  # noqa: UP007
+
+_Folder = Annotated[Path | None, arg(metavar="FOLDER")]
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """Compare agents on one environment by their dynamic regret.
+
+    Every agent meets the same problems, arms and noise, so differences between agents are paired. Name an environment,
+    then any options of it and of the evaluation, in any order:
+
+        driftformer evaluate high --b 0.018 --agents linucb thompson oracle --runs 200 --out runs/high
+
+        driftformer evaluate jumps --changes 8 --arm-mode resampled --agents linucb@alpha=0.5 linucb@alpha=2
+
+    With --out the results stay in a folder: summary.json, timing.json, two figures and one small file for each 64 runs.
+    Ask again for more runs or agents and only what is missing is computed; a killed run goes on where it stopped, with
+    the same numbers bit for bit. `driftformer list` shows all environments and agents;
+    `driftformer evaluate high --help` shows the options of one environment.
+    """
+
+    environment: _Environment
+    """The world to play in."""
+    agents: tuple[str, ...] = ("random", "linucb", "thompson")
+    """Agents to compare; options follow an @, as in linucb@alpha=2,ridge=0.5."""
+    runs: int = 200
+    """Independent problems to play."""
+    seed: int = 0
+    """Root of all randomness; the same seed gives the same numbers."""
+    out: _Folder = None
+    """Folder for the results; without it they are only shown."""
+    workers: int = 1
+    """Processes to compute with, one thread each; does not change the numbers."""
+    device: str = "cpu"
+    """cpu or cuda. A GPU has its own random numbers, so its results are kept apart."""
+    trajectories: bool = False
+    """Also keep every arm, reward, suboptimality and auxiliary value (needs --out)."""
+
+
+@dataclass(frozen=True)
+class Reproduce:
+    """Run the paper's experiments and draw their figures.
+
+    Each experiment is a frozen setting (see `driftformer list`). Results stay under --out: a second call only redraws.
+    """
+
+    experiments: tuple[str, ...] = tuple(EXPERIMENTS)
+    """Which ones."""
+    runs: int = 200
+    """Independent problems of each."""
+    seed: int = 0
+    """Root of all randomness."""
+    out: Path = Path("runs/reproduce")
+    """Folder for results and figures."""
+    workers: int = 1
+    """Processes to compute with."""
+    device: str = "cpu"
+    """cpu or cuda."""
+
+
+@dataclass(frozen=True)
+class List:
+    """Show the environments, agents and experiments that can be named."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Measure how many rounds per second this machine simulates (d=32, 10 arms, resampled by default).
+
+    On a CPU the time is that of one thread. `make bench` in the repository compares with other libraries.
+    """
+
+    agents: tuple[str, ...] = ("random", "linucb", "thompson")
+    """Agents to time, environment included."""
+    problems: tuple[int, ...] = (64, 256, 512, 1024)
+    """Batch sizes, multiples of 64."""
+    horizon: int = 1000
+    """Rounds of each problem."""
+    arm_mode: Literal["fixed", "resampled"] = "resampled"
+    """Whether arms are drawn once or in every round."""
+    device: str = "cpu"
+    """cpu or cuda."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Parse, run, and turn every foreseeable error into one line and exit code 2."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    try:
+        _check_environment_name(arguments)
+        command = tyro.cli(
+            Annotated[Evaluate, subcommand("evaluate")]
+            | Annotated[Reproduce, subcommand("reproduce")]
+            | Annotated[List, subcommand("list")]
+            | Annotated[Bench, subcommand("bench")],
+            prog="driftformer",
+            description="Decision-making in a changing world, measured by dynamic regret.",
+            args=arguments,
+            config=(
+                tyro.conf.CascadeSubcommandArgs,
+                tyro.conf.OmitArgPrefixes,
+                tyro.conf.OmitSubcommandPrefixes,
+                tyro.conf.FlagCreatePairsOff,
+            ),
+        )
+        _RUN[type(command)](command)
+    except InputError as error:
+        sys.exit(_complain(str(error)))
+    except OSError as error:
+        sys.exit(_complain(f"{error.filename or 'file'}: {error.strerror}; check the disk and the permissions there"))
+    except KeyboardInterrupt:
+        print("\ninterrupted; with --out, what was finished is kept: run the same command to go on", file=sys.stderr)
+        sys.exit(130)
+
+
+def _complain(message: str) -> int:
+    print(f"driftformer: error: {message}", file=sys.stderr)
+    return 2
+
+
+def _check_environment_name(arguments: list[str]) -> None:
+    """A mistyped environment deserves a better answer than a parser's."""
+    named = arguments[1:2] if arguments[:1] == ["evaluate"] else []
+    for name in named:
+        if not name.startswith("-") and name not in PRESETS:
+            raise unknown_name("environment", name, PRESETS)
+
+
+def _evaluate(command: Evaluate) -> None:
+    from driftformer.environments.presets import build
+    from driftformer.evaluation.evaluate import evaluate
+
+    preset: Preset = command.environment
+    result = evaluate(
+        build(preset),
+        command.agents,
+        runs=command.runs,
+        seed=command.seed,
+        out=command.out,
+        workers=command.workers,
+        device=command.device,
+        trajectories=command.trajectories,
+    )
+    _print_table(result)
+    if command.out is not None:
+        for ending in ("png", "svg"):
+            result.plot(command.out / f"regret.{ending}", "regret")
+            result.plot(command.out / f"suboptimality.{ending}", "suboptimality")
+        print(f"\nresults, regret.png and suboptimality.png are in {command.out}")
+
+
+def _reproduce(command: Reproduce) -> None:
+    from driftformer.environments.presets import build
+    from driftformer.evaluation.evaluate import evaluate
+    from driftformer.evaluation.figures import draw_grid
+
+    for name in command.experiments:
+        if name not in EXPERIMENTS:
+            raise unknown_name("experiment", name, EXPERIMENTS)
+    summaries = {}
+    for name in command.experiments:
+        experiment = EXPERIMENTS[name]
+        result = evaluate(
+            build(experiment.preset),
+            experiment.agents,
+            runs=command.runs,
+            seed=command.seed,
+            out=command.out / name,
+            workers=command.workers,
+            device=command.device,
+        )
+        _print_table(result)
+        summaries[experiment.title] = result.summary
+    for ending in ("png", "svg"):
+        draw_grid(summaries, command.out / f"regret.{ending}")
+    print(f"\nfigure: {command.out / 'regret.png'} (and .svg); numbers: {command.out}/*/summary.json")
+
+
+def _print_table(result: Any) -> None:
+    from rich.console import Console
+
+    from driftformer.evaluation.result import render
+
+    Console().print(render(result.summary, result.timing))
+
+
+def _list(command: List) -> None:
+    from rich.console import Console
+
+    from driftformer.catalogue import tables
+
+    for table in tables():
+        Console().print(table)
+
+
+def _bench(command: Bench) -> None:
+    from rich.console import Console
+
+    from driftformer.simulation.throughput import measure
+
+    Console().print(measure(command.agents, command.problems, command.horizon, command.arm_mode, command.device))
+
+
+_RUN: dict[type, Any] = {Evaluate: _evaluate, Reproduce: _reproduce, List: _list, Bench: _bench}

@@ -1,0 +1,103 @@
+"""The stochastic linear bandit of Section 5, in batches, under any drift.
+
+r_t = scale_t·(⟨a_t, w_t⟩ + ε_t) + shift_t with ε_t ~ N(0, noise²) and arms ~ Unif[-1,1]^d, drawn once for each
+problem (`fixed`) or anew in each round (`resampled`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from driftformer.environments import drift as drifts
+from driftformer.environments import prior
+from driftformer.environments.base import Truth
+from driftformer.errors import require_choice, require_count, require_real
+from driftformer.randomness import Randomness
+
+ArmMode = Literal["fixed", "resampled"]
+
+
+@dataclass(frozen=True)
+class LinearBanditWorld:
+    """A batch of linear bandits in round t."""
+
+    t: int
+    action_set: Tensor  # [B, A, d]
+    mean_rewards: Tensor  # [B, A]
+    effect: drifts.Effect
+    origin: drifts.Effect  # before any drift: w* as drawn, scale 1, shift 0
+    memory: Any  # the drift's
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinearBandit:
+    """M = (w*, noise, A_1, …, A_T) with a drift."""
+
+    name: str = "linear-bandit"
+    horizon: int
+    dim: int = 32
+    arms: int = 10
+    noise: float = 1.5
+    prior: prior.PriorName = "uniform"
+    arm_mode: ArmMode = "fixed"
+    drift: drifts.Drift = field(default_factory=drifts.Stationary)
+
+    def __post_init__(self) -> None:
+        for count in ("horizon", "dim", "arms"):
+            require_count(count, getattr(self, count))
+        require_real("noise", self.noise, 0.0)
+        require_choice("prior", self.prior, ("uniform", "normal", "sphere"))
+        require_choice("arm_mode", self.arm_mode, ("fixed", "resampled"))
+
+    @property
+    def piecewise_constant(self) -> bool:
+        """Whether w* only ever stays the same or is redrawn from the prior."""
+        return self.drift.piecewise_constant
+
+    def reset(self, randomness: Randomness) -> LinearBanditWorld:
+        w = prior.draw(self.prior, self.dim, randomness.stream("parameter"))
+        one = torch.ones_like(w[:, 0])
+        origin = drifts.Effect(w=w, scale=one, shift=torch.zeros_like(one), redrawn=torch.zeros_like(one).bool())
+        rng = randomness.stream("drift")
+        memory = self.drift.start(drifts.Start(w, self.horizon, self.prior, rng))
+        effect, memory = self.drift.at(1, origin, memory, rng)
+        action_set = randomness.stream("features").symmetric(self.arms, self.dim)
+        return LinearBanditWorld(1, action_set, mean_rewards_of(action_set, effect), effect, origin, memory)
+
+    def step(self, world: LinearBanditWorld, arm: Tensor, randomness: Randomness) -> tuple[Tensor, LinearBanditWorld]:
+        noise = randomness.stream("noise").normal()  # [B]
+        mean = world.mean_rewards.gather(1, arm.unsqueeze(1)).squeeze(1)
+        reward = torch.addcmul(mean, world.effect.scale, noise, value=self.noise)
+        if world.t == self.horizon:  # nothing comes after the last round
+            return reward, replace(world, t=world.t + 1)
+        return reward, self.advance(world, randomness)
+
+    def advance(self, world: LinearBanditWorld, randomness: Randomness) -> LinearBanditWorld:
+        """The world of the next round, whatever arm is pulled in this one."""
+        t = world.t + 1
+        effect, memory = self.drift.at(t, world.origin, world.memory, randomness.stream("drift"))
+        action_set, mean_rewards = world.action_set, world.mean_rewards
+        if self.arm_mode == "resampled":
+            action_set = randomness.stream("features").symmetric(self.arms, self.dim)
+        if action_set is not world.action_set or effect is not world.effect:
+            mean_rewards = mean_rewards_of(action_set, effect)
+        return LinearBanditWorld(t, action_set, mean_rewards, effect, world.origin, memory)
+
+    def truth(self, world: LinearBanditWorld) -> Truth:
+        mean, variance = prior.moments(self.prior, self.dim)
+        effect = world.effect
+        return Truth(world.mean_rewards, effect.scale, effect.shift, effect.redrawn, self.noise, mean, variance)
+
+    def config(self) -> dict[str, Any]:
+        plain = ("name", "horizon", "dim", "arms", "noise", "prior", "arm_mode")
+        return {key: getattr(self, key) for key in plain} | {"drift": drifts.config(self.drift)}
+
+
+def mean_rewards_of(arms: Tensor, effect: drifts.Effect) -> Tensor:
+    """The expected rewards `[B, A]` of any arms `[B, A, d]`, offered or not."""
+    inner = torch.bmm(arms, effect.w.unsqueeze(2)).squeeze(2)  # [B, A]
+    return torch.addcmul(effect.shift.unsqueeze(1), inner, effect.scale.unsqueeze(1))

@@ -1,0 +1,78 @@
+"""How much an environment changes: Δ(t), Δ_I and J_I of Definition 1, exactly.
+
+Δ(t) = max |R_t(a) − R_{t+1}(a)| with R_t the mean reward in round t. The maximum runs over the arms `offered` in
+round t or t+1 (the default: what an agent can meet), or over the whole `box` [-1,1]^d, where it has the closed form
+‖scale_t·w_t − scale_{t+1}·w_{t+1}‖₁ + |shift_t − shift_{t+1}|.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from driftformer.environments.linear_bandit import LinearBandit, LinearBanditWorld, mean_rewards_of
+from driftformer.errors import InputError, require_choice, require_count
+from driftformer.randomness import CHUNK, Randomness
+
+Over = Literal["offered", "box"]
+
+
+@dataclass(frozen=True)
+class Nonstationarity:
+    """Δ(t) of every problem in rounds 1..T-1, and what follows from it."""
+
+    changes: Tensor  # [B, T-1] float64: column t-1 is Δ(t)
+    over: Over
+
+    @property
+    def horizon(self) -> int:
+        return self.changes.shape[1] + 1
+
+    def _within(self, first: int, last: int | None) -> Tensor:
+        last = self.horizon if last is None else last
+        if not 1 <= first <= last <= self.horizon:
+            raise InputError(f"interval is [{first}, {last}]; give 1 <= first <= last <= {self.horizon}")
+        return self.changes[:, first - 1 : last - 1]
+
+    def amount(self, first: int = 1, last: int | None = None) -> Tensor:
+        """Δ_I of the interval I = [first, last] (all rounds by default) in every problem, `[B]`."""
+        return self._within(first, last).sum(dim=1)
+
+    def count(self, first: int = 1, last: int | None = None) -> Tensor:
+        """J_I of the interval, one plus the number of rounds that bring a change, in every problem, `[B]`."""
+        return 1 + (self._within(first, last) != 0).sum(dim=1)
+
+
+def nonstationarity(
+    environment: LinearBandit, *, problems: int = 64, seed: int = 0, over: Over = "offered"
+) -> Nonstationarity:
+    """Follow an environment through its rounds, in float64, and measure how its mean rewards change.
+
+    The problems are those that `evaluate` with the same seed meets first.
+    """
+    require_count("problems", problems)
+    require_choice("over", over, ("offered", "box"))
+    randomness = Randomness(seed, range(-(-problems // CHUNK)), dtype=torch.float64)
+    world = environment.reset(randomness)
+    changes = []
+    while world.t < environment.horizon:
+        following = environment.advance(world, randomness)
+        changes.append(_offered(world, following) if over == "offered" else _box(world, following))
+        world = following
+    table = torch.stack(changes, dim=1) if changes else world.mean_rewards.new_zeros(randomness.batch, 0)
+    return Nonstationarity(table[:problems], over)
+
+
+def _offered(now: LinearBanditWorld, later: LinearBanditWorld) -> Tensor:
+    arms = now.action_set
+    if later.action_set is not now.action_set:
+        arms = torch.cat([now.action_set, later.action_set], dim=1)  # [B, 2A, d]
+    return (mean_rewards_of(arms, now.effect) - mean_rewards_of(arms, later.effect)).abs().amax(dim=1)
+
+
+def _box(now: LinearBanditWorld, later: LinearBanditWorld) -> Tensor:
+    slope = now.effect.scale.unsqueeze(1) * now.effect.w - later.effect.scale.unsqueeze(1) * later.effect.w
+    return slope.abs().sum(dim=1) + (now.effect.shift - later.effect.shift).abs()

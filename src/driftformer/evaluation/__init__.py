@@ -1,0 +1,1 @@
+"""From results to something people can read: statistics, tables, figures."""

@@ -1,0 +1,153 @@
+"""Compare agents on one environment: compute what is missing, keep it, sum it up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from driftformer.agents.base import Agent, Privileged
+from driftformer.agents.registry import full_label, label, make_agent
+from driftformer.environments.base import Environment
+from driftformer.errors import InputError, require_count
+from driftformer.evaluation.progress import Progress
+from driftformer.evaluation.result import Result, summarize
+from driftformer.evaluation.statistics import combine
+from driftformer.randomness import CHUNK
+from driftformer.simulation.chunks import Chunk, Outcome, Task, chunks_for, run, stack
+from driftformer.simulation.regret import ChunkRegret
+from driftformer.simulation.results import Arrays, ResultsFolder, read_json, write_json
+from driftformer.simulation.rollout import Trajectories, check_applies
+
+
+def evaluate(
+    environment: Environment,
+    agents: Sequence[Agent | str],
+    *,
+    runs: int = 200,
+    seed: int = 0,
+    out: Path | str | None = None,
+    workers: int = 1,
+    device: str = "cpu",
+    trajectories: bool = False,
+    progress: bool | None = None,
+) -> Result:
+    """Play every agent on the same `runs` problems and measure its dynamic regret.
+
+    With `out`, results are kept in that folder and only what it lacks is computed: more runs, more agents, or what a
+    killed run left undone. The same seed gives the same numbers, bit for bit, whatever the number of workers, the
+    other agents or the interruptions. `trajectories` also keeps every arm and reward there.
+    """
+    players = _by_name(agents)
+    require_count("runs", runs)
+    require_count("seed", seed, 0)
+    require_count("workers", workers)
+    for agent in players.values():
+        check_applies(environment, agent)
+    kind = _check_device(device, workers)
+    if trajectories and out is None:
+        raise InputError("trajectories is set without out; name the folder that should hold them")
+    config = {"environment": environment.config(), "seed": seed, "device": kind}
+    folder = ResultsFolder(out, config) if out is not None else None
+
+    chunks = chunks_for(runs)
+    known = _load(folder, players, chunks, trajectories)
+    missing = {name: [chunk for chunk in chunks if (name, chunk) not in known] for name in players}
+    tasks = [
+        Task(environment, name, agent, batch, seed, device, trajectories)
+        for name, agent in players.items()
+        for batch in stack(missing[name], workers, kind)
+    ]
+    timing: dict[str, dict[str, float]] = {}
+    with Progress(sum(task.rounds for task in tasks), environment.name, progress) as bar:
+        for task, outcome in run(tasks, workers, bar.advance):
+            name = task.name
+            for place, (chunk, regret) in enumerate(zip(task.chunks, outcome.rollout.regrets, strict=True)):
+                known[name, chunk] = regret
+                if folder is not None:
+                    rows = _rows(outcome.rollout.trajectories, place, chunk)
+                    folder.save(full_label(task.agent), chunk, regret, rows)
+            timing[name] = _add_timing(timing.get(name), task, outcome)
+
+    regrets = {name: combine([known[name, chunk] for chunk in chunks]) for name in players}
+    privileged = [name for name, agent in players.items() if isinstance(agent, Privileged)]
+    result = Result(
+        summarize(environment.config(), regrets, runs, seed, privileged),
+        timing,
+        {name: regret.final for name, regret in regrets.items()},
+    )
+    if folder is not None:
+        write_json(folder.path / "summary.json", result.summary)
+        _keep_timing(folder.path / "timing.json", timing)
+    return result
+
+
+def _by_name(agents: Sequence[Agent | str]) -> dict[str, Agent]:
+    """Agents under the names they were asked for by."""
+    if not agents or isinstance(agents, str):
+        raise InputError(f"agents is {agents!r}; give a list with at least one, as `driftformer list` shows them")
+    players: dict[str, Agent] = {}
+    for asked in agents:
+        agent = make_agent(asked) if isinstance(asked, str) else asked
+        name = asked if isinstance(asked, str) else label(agent)
+        if full_label(agent) in {full_label(other) for other in players.values()}:
+            raise InputError(f"agents: '{name}' stands twice; name each agent once")
+        players[name] = agent
+    return players
+
+
+def _check_device(device: str, workers: int) -> str:
+    """The kind of a usable device."""
+    try:
+        kind = torch.device(device).type
+    except RuntimeError:
+        kind = "unknown"
+    if kind not in ("cpu", "cuda"):
+        raise InputError(f"device is '{device}'; give cpu or cuda")
+    if kind == "cuda" and not torch.cuda.is_available():
+        raise InputError(f"device is '{device}', but torch finds no such GPU here; use cpu")
+    if kind == "cuda" and workers > 1:
+        raise InputError(f"workers is {workers} with device '{device}'; a GPU takes one worker and larger batches")
+    return kind
+
+
+def _load(
+    folder: ResultsFolder | None, players: Mapping[str, Agent], chunks: Sequence[Chunk], trajectories: bool
+) -> dict[tuple[str, Chunk], ChunkRegret]:
+    """What the folder has already; a broken file is an error now, not after hours of computing."""
+    if folder is None:
+        return {}
+    stored = {name: full_label(agent) for name, agent in players.items()}
+    return {
+        (name, chunk): folder.load(place, chunk)
+        for name, place in stored.items()
+        for chunk in chunks
+        if folder.has(place, chunk, trajectories)
+    }
+
+
+def _rows(trajectories: Trajectories | None, place: int, chunk: Chunk) -> Arrays | None:
+    """One chunk's trajectories out of the stack's."""
+    if trajectories is None:
+        return None
+    rows = slice(place * CHUNK, place * CHUNK + chunk.count)
+    return {name: value[rows].cpu().numpy() for name, value in vars(trajectories).items() if value is not None}
+
+
+def _add_timing(before: Mapping[str, float] | None, task: Task, outcome: Outcome) -> dict[str, float]:
+    before = before or {"rounds": 0, "cpu_seconds": 0.0, "wall_seconds": 0.0}
+    rounds, cpu = before["rounds"] + task.rounds, before["cpu_seconds"] + outcome.cpu_seconds
+    return {
+        "rounds": rounds,
+        "cpu_seconds": cpu,
+        "wall_seconds": before["wall_seconds"] + outcome.wall_seconds,
+        "rounds_per_cpu_second": rounds / cpu,
+    }
+
+
+def _keep_timing(path: Path, timing: Mapping[str, Any]) -> None:
+    """The latest timing of each agent; one that had nothing to compute keeps its earlier one."""
+    earlier = read_json(path) if path.exists() else {}
+    write_json(path, {**earlier, **timing})

@@ -1,0 +1,115 @@
+"""Regret and suboptimality curves in one look: the same agent has the same colour in every figure.
+
+Colours are Okabe and Ito's palette, which colour-blind readers can tell apart; agents that share a colour differ in
+line style. Bands show the standard deviation between runs, as the paper's do.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from driftformer.errors import InputError
+from driftformer.evaluation.result import describe
+from driftformer.simulation.results import write_atomically
+
+Kind = Literal["regret", "suboptimality"]
+
+COLOURS: dict[str, str] = {
+    "random": "#999999",
+    "linucb": "#0072B2",
+    "thompson": "#E69F00",
+    "oracle": "#000000",
+    "optimal": "#000000",
+}
+_OTHERS = ("#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442")
+_STYLES = ("-", "--", ":", "-.")
+_LABELS: dict[Kind, str] = {"regret": "cumulative dynamic regret", "suboptimality": "suboptimality"}
+
+_LOOK: Any = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.25,
+    "legend.frameon": False,
+    "figure.dpi": 160,
+    "svg.hashsalt": "driftformer",  # the same figure is the same file
+}
+
+
+def draw(summary: Mapping[str, Any], path: Path, kind: Kind = "regret") -> None:
+    """One figure of one evaluation."""
+    with _figure(path, (6.0, 3.8)) as figure:
+        axes = figure.subplots()
+        curves(axes, summary, kind)
+        axes.set_title(describe(summary), fontsize=9, loc="left")
+        axes.legend()
+
+
+def draw_grid(summaries: Mapping[str, Mapping[str, Any]], path: Path) -> None:
+    """Several evaluations side by side: regret above, suboptimality below, one legend for all."""
+    with _figure(path, (3.6 * len(summaries), 5.6)) as figure:
+        grid = figure.subplots(2, len(summaries), squeeze=False)
+        lines: dict[str, Any] = {}
+        for column, (title, summary) in enumerate(summaries.items()):
+            for row, kind in enumerate(_LABELS):
+                axes = grid[row][column]
+                lines |= curves(axes, summary, kind)
+                axes.set_ylabel(_LABELS[kind] if column == 0 else "")
+            grid[0][column].set_title(title, loc="left")
+        figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=min(len(lines), 6))
+
+
+def curves(axes: Axes, summary: Mapping[str, Any], kind: Kind) -> dict[str, Any]:
+    """Draw every agent of a summary; the lines by agent."""
+    agents = summary["agents"]
+    rounds = range(1, summary["horizon"] + 1)
+    lines = {}
+    for name, (colour, style) in _looks(list(agents)).items():
+        mean, std = agents[name][f"{kind}_curve"], agents[name][f"{kind}_curve_std"]
+        lines[name] = axes.plot(rounds, mean, style, color=colour, label=name, linewidth=1.4)[0]
+        low = [max(0.0, m - s) for m, s in zip(mean, std, strict=True)]
+        high = [m + s for m, s in zip(mean, std, strict=True)]
+        axes.fill_between(rounds, low, high, color=colour, alpha=0.12, linewidth=0)
+    axes.set_xlabel("round t")
+    axes.set_ylabel(_LABELS[kind])
+    axes.set_xlim(1, summary["horizon"])
+    axes.set_ylim(bottom=0)
+    return lines
+
+
+def _looks(names: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Colour and line style of each agent: the colour by its name, the style by its options."""
+    seen: dict[str, int] = {}
+    looks = {}
+    for name in names:
+        base = name.partition("@")[0]
+        colour = COLOURS.get(base) or _OTHERS[sum(map(ord, base)) % len(_OTHERS)]
+        looks[name] = (colour, _STYLES[seen.get(colour, 0) % len(_STYLES)])
+        seen[colour] = seen.get(colour, 0) + 1
+    return looks
+
+
+@contextmanager
+def _figure(path: Path, size: tuple[float, float]) -> Iterator[Figure]:
+    """A figure in our look that is written when the block ends."""
+    known = FigureCanvasAgg.get_supported_filetypes()
+    ending = path.suffix.removeprefix(".")
+    if ending not in known:
+        raise InputError(f"figure is '{path}', whose ending is no picture format; use .png or .svg")
+    with matplotlib.rc_context(_LOOK):
+        figure = Figure(figsize=size, layout="constrained")
+        FigureCanvasAgg(figure)
+        yield figure
+        page = io.BytesIO()
+        figure.savefig(page, format=ending, metadata={"Date": None} if ending in ("svg", "pdf") else None)
+    write_atomically(path, page.getvalue())

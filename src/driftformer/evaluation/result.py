@@ -1,0 +1,131 @@
+"""What an evaluation found: a summary that can be stored, a table to read, a figure to look at."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from driftformer.evaluation.statistics import AgentRegret, paired_differences
+from driftformer.simulation.regret import Array
+from driftformer.simulation.results import read_json
+
+
+@dataclass(frozen=True)
+class Result:
+    """The outcome of `evaluate`."""
+
+    summary: dict[str, Any]
+    timing: dict[str, dict[str, float]]  # of what this call computed
+    finals: dict[str, Array]  # [runs] cumulative dynamic regret of each agent, run by run on the same problems
+
+    def table(self) -> str:
+        """The summary as text, best agent first."""
+        page = io.StringIO()
+        Console(file=page, width=110).print(render(self.summary, self.timing))
+        return page.getvalue()
+
+    def plot(self, path: Path | str, kind: Literal["regret", "suboptimality"] = "regret") -> None:
+        """Draw the curves; the ending of the path (.png, .svg, .pdf) is the format."""
+        from driftformer.evaluation.figures import draw
+
+        draw(self.summary, Path(path), kind)
+
+
+def summarize(
+    environment: dict[str, Any], regrets: Mapping[str, AgentRegret], runs: int, seed: int, privileged: Sequence[str]
+) -> dict[str, Any]:
+    """Results only, no times: equal runs give equal summaries."""
+    return {
+        "environment": environment,
+        "horizon": environment["horizon"],
+        "runs": runs,
+        "seed": seed,
+        "agents": {
+            name: {
+                "privileged": name in privileged,
+                "regret_mean": float(regret.regret.mean[-1]),
+                "regret_stderr": float(regret.regret.stderr[-1]),
+                "regret_std": float(regret.regret.std[-1]),
+                "regret_curve": regret.regret.mean.tolist(),
+                "regret_curve_std": regret.regret.std.tolist(),
+                "regret_curve_stderr": regret.regret.stderr.tolist(),
+                "suboptimality_curve": regret.suboptimality.mean.tolist(),
+                "suboptimality_curve_std": regret.suboptimality.std.tolist(),
+                "suboptimality_curve_stderr": regret.suboptimality.stderr.tolist(),
+            }
+            for name, regret in regrets.items()
+        },
+        "paired_differences": [
+            asdict(pair) for pair in paired_differences({name: r.final for name, r in regrets.items()}, seed)
+        ],
+    }
+
+
+def read_summary(folder: Path | str) -> dict[str, Any]:
+    """The summary of a results folder."""
+    summary: dict[str, Any] = read_json(Path(folder) / "summary.json")
+    return summary
+
+
+def render(summary: Mapping[str, Any], timing: Mapping[str, Mapping[str, float]]) -> Table:
+    """A table, best agent first, with paired differences to the best agent that has no privileges."""
+    agents = summary["agents"]
+    ranking = sorted(agents, key=lambda name: agents[name]["regret_mean"])
+    reference = next((name for name in ranking if not agents[name]["privileged"]), ranking[0])
+    table = Table(
+        title=f"\n{describe(summary)}",
+        caption=_caption(agents),
+        title_justify="left",
+        caption_justify="left",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+    )
+    table.add_column("agent", no_wrap=True)
+    for heading in ("dynamic regret", "std", f"against {reference} (95%)", "rounds/CPU-s"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for name in ranking:
+        row = agents[name]
+        speed = timing.get(name, {}).get("rounds_per_cpu_second")
+        table.add_row(
+            name + (" *" if row["privileged"] else ""),
+            f"{row['regret_mean']:.1f} ± {row['regret_stderr']:.1f}",
+            f"{row['regret_std']:.1f}",
+            "" if name == reference else _paired(summary["paired_differences"], name, reference),
+            f"{speed:,.0f}" if speed else "stored",
+            style="dim" if row["privileged"] else "",
+        )
+    return table
+
+
+def describe(summary: Mapping[str, Any]) -> str:
+    """The setting of a summary in a few words."""
+    environment = summary["environment"]
+    drift = environment["drift"]
+    settings = [f"b={drift['b']}"] if "b" in drift else []
+    settings += [f"T={summary['horizon']}", f"d={environment['dim']}"]
+    settings += [f"{environment['arms']} {environment['arm_mode']} arms", f"{summary['runs']} runs"]
+    return f"{environment['name']}: {', '.join(settings)}, seed {summary['seed']}"
+
+
+def _caption(agents: Mapping[str, Any]) -> str:
+    notes = ["± standard error, std between runs; less is better"]
+    notes += ["* is told what no agent can know"] if any(row["privileged"] for row in agents.values()) else []
+    return "; ".join(notes)
+
+
+def _paired(pairs: Sequence[Mapping[str, Any]], agent: str, reference: str) -> str:
+    for pair in pairs:
+        if (pair["agent"], pair["reference"]) == (agent, reference):
+            mean, low, high = pair["mean"], pair["low"], pair["high"]
+            break
+        if (pair["agent"], pair["reference"]) == (reference, agent):
+            mean, low, high = -pair["mean"], -pair["high"], -pair["low"]
+            break
+    return f"{mean:+.1f} [{low:+.1f}, {high:+.1f}]"

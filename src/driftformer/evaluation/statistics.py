@@ -1,0 +1,84 @@
+"""Means, spreads and paired differences of dynamic regret, from stored chunks.
+
+Everything is computed in float64 in a fixed order, so equal results give equal summaries to the last bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from driftformer.simulation.regret import Array, ChunkRegret
+
+RESAMPLES = 2000
+"""Bootstrap resamples behind each interval."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A quantity of each round over many runs."""
+
+    mean: Array  # [T]
+    std: Array  # [T] between runs: the paper's shading
+    stderr: Array  # [T] of the mean
+
+
+@dataclass(frozen=True)
+class AgentRegret:
+    """All that is known of one agent's regret."""
+
+    final: Array  # [runs] cumulative dynamic regret of each run
+    regret: Curve
+    suboptimality: Curve
+
+
+@dataclass(frozen=True)
+class PairedDifference:
+    """How much more regret `agent` has than `reference` on the same problems, with a 95% bootstrap interval."""
+
+    agent: str
+    reference: str
+    mean: float
+    low: float
+    high: float
+
+
+def combine(chunks: Sequence[ChunkRegret]) -> AgentRegret:
+    """One agent's chunks as if they had been one batch."""
+    counts = [len(chunk.regret) for chunk in chunks]
+    return AgentRegret(
+        final=np.concatenate([chunk.regret for chunk in chunks]),
+        regret=_merge(counts, [(chunk.regret_mean, chunk.regret_squares) for chunk in chunks]),
+        suboptimality=_merge(counts, [(chunk.suboptimality_mean, chunk.suboptimality_squares) for chunk in chunks]),
+    )
+
+
+def _merge(counts: Sequence[int], moments: Iterable[tuple[Array, Array]]) -> Curve:
+    """Chan's formula: merge means and sums of squared deviations without cancellation."""
+    total = 0
+    mean, squares = np.zeros(1), np.zeros(1)
+    for count, (more_mean, more_squares) in zip(counts, moments, strict=True):
+        delta = more_mean - mean
+        both = total + count
+        mean = mean + delta * (count / both)
+        squares = squares + more_squares + np.square(delta) * (total * count / both)
+        total = both
+    std = np.sqrt(squares / max(total - 1, 1))
+    return Curve(mean, std, std / np.sqrt(total))
+
+
+def paired_differences(finals: Mapping[str, Array], seed: int) -> list[PairedDifference]:
+    """Every pair of agents, run by run; common random numbers make these much tighter than the means themselves."""
+    names = list(finals)
+    runs = len(finals[names[0]])
+    resamples = np.random.default_rng(seed).integers(0, runs, size=(RESAMPLES, runs))
+    means = {name: final[resamples].mean(axis=1) for name, final in finals.items()}  # [RESAMPLES]
+    pairs = [(agent, reference) for i, agent in enumerate(names) for reference in names[i + 1 :]]
+    differences = []
+    for agent, reference in pairs:
+        low, high = np.quantile(means[agent] - means[reference], [0.025, 0.975])
+        mean = np.mean(finals[agent] - finals[reference])
+        differences.append(PairedDifference(agent, reference, float(mean), float(low), float(high)))
+    return differences

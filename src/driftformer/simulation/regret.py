@@ -1,0 +1,83 @@
+"""Dynamic regret, gathered while a rollout goes on, in memory that does not grow with batch times horizon.
+
+The suboptimality of round t is max_a R_t(a) − R_t(a_t), from exact mean rewards; its running sum is the cumulative
+dynamic regret. For each chunk and round only the mean over problems and the sum of squared deviations are kept (which
+merge without loss of precision), and for each problem its final regret.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from driftformer.errors import InputError
+from driftformer.randomness import CHUNK
+
+Array = NDArray[np.float64]
+
+_BLOCK = 64
+"""Rounds that are collected before they are summed up: one small copy a round, and no wait for an accelerator."""
+
+
+@dataclass(frozen=True)
+class ChunkRegret:
+    """The regret of one agent on the first `len(regret)` problems of one chunk."""
+
+    regret: Array  # [n] cumulative dynamic regret after the last round
+    suboptimality_mean: Array  # [T] over the n problems
+    suboptimality_squares: Array  # [T] sum of squared deviations from that mean
+    regret_mean: Array  # [T]
+    regret_squares: Array  # [T]
+
+
+class Choice(Protocol):
+    """What a recorder sees of a round."""
+
+    def __call__(self, t: int, arm: Tensor, reward: Tensor, gap: Tensor, auxiliary_value: Tensor | None) -> None: ...
+
+
+class RegretRecorder:
+    """Takes the suboptimality `[B]` of each round and yields one `ChunkRegret` for each chunk of the stack."""
+
+    def __init__(self, counts: list[int], horizon: int) -> None:
+        self._counts = counts
+        self._curves = np.empty((len(counts), 4, horizon))
+        self._regret = [np.zeros(count) for count in counts]
+        self._block: list[Tensor] = []
+        self._seen = 0
+
+    def add(self, gap: Tensor) -> None:
+        self._block.append(gap)
+        if len(self._block) == _BLOCK:
+            self._flush()
+
+    def _flush(self) -> None:
+        rounds = len(self._block)
+        block = torch.stack(self._block).cpu().numpy().astype(np.float64)  # [rounds, B]
+        bad = ~np.isfinite(block).all(axis=1)
+        if bad.any():
+            raise InputError(
+                f"mean rewards are NaN or infinite in round {self._seen + int(bad.argmax()) + 1}; "
+                "the drift must keep w, scale and shift finite"
+            )
+        for chunk, count in enumerate(self._counts):
+            gaps = np.ascontiguousarray(block[:, chunk * CHUNK : chunk * CHUNK + count])  # [rounds, n]
+            cumulative = self._regret[chunk] + np.cumsum(gaps, axis=0)
+            now = slice(self._seen, self._seen + rounds)
+            for row, values in ((0, gaps), (2, cumulative)):
+                mean = values.mean(axis=1)
+                self._curves[chunk, row, now] = mean
+                self._curves[chunk, row + 1, now] = np.square(values - mean[:, None]).sum(axis=1)
+            self._regret[chunk] = cumulative[-1]
+        self._seen += rounds
+        self._block.clear()
+
+    def finish(self) -> list[ChunkRegret]:
+        if self._block:
+            self._flush()
+        return [ChunkRegret(regret, *curves) for regret, curves in zip(self._regret, self._curves, strict=True)]

@@ -1,0 +1,156 @@
+"""A folder of results: its config, one small file for each agent and chunk, a summary.
+
+    DIR/config.json                                   what the numbers belong to
+    DIR/chunks/AGENT/00003.safetensors                regret of one agent on one whole chunk
+    DIR/chunks/AGENT/00003-first-8.safetensors        … on the first 8 problems of one
+    DIR/chunks/AGENT/00003….trajectories.safetensors  arms, rewards, …, where asked for
+    DIR/summary.json, DIR/timing.json                 what people and figures read
+
+Every file is written beside its place, flushed to disk and renamed, so what stands there is whole. Each chunk file
+carries a checksum and the fingerprint of its config; one that does not match is refused, never guessed at.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import struct
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from driftformer.errors import InputError
+from driftformer.randomness import CHUNK
+from driftformer.simulation.chunks import Chunk
+from driftformer.simulation.regret import ChunkRegret
+
+FORMAT = 1
+"""Changes when stored numbers change their meaning, or when the same seed would give others."""
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Put a whole file in place, or nothing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_json(path: Path, value: Any) -> None:
+    write_atomically(path, (json.dumps(value, indent=1, allow_nan=False) + "\n").encode())
+
+
+def read_json(path: Path) -> Any:
+    """A JSON file of ours, or an error that names it."""
+    try:
+        return json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"results file {path} is broken ({error}); delete it and run the command again") from None
+
+
+class ResultsFolder:
+    """The results of one environment and seed, for any number of agents and runs."""
+
+    def __init__(self, path: Path | str, config: dict[str, Any]) -> None:
+        """Open a folder, or begin one; refuse one whose results belong to something else."""
+        self.path = Path(path)
+        self.config = json.loads(json.dumps({"format": FORMAT, **config}))
+        self._fingerprint = hashlib.sha256(json.dumps(self.config, sort_keys=True).encode()).hexdigest()
+        known = self.path / "config.json"
+        if self.path.exists() and not self.path.is_dir():
+            raise InputError(f"out is '{self.path}', which is a file; name a folder")
+        if known.exists():
+            other = read_json(known)
+            if other != self.config:
+                raise InputError(
+                    f"out is '{self.path}', whose results are for another setting ({_difference(other, self.config)}); "
+                    "name another folder, or repeat that setting"
+                )
+        elif self.path.exists() and any(self.path.iterdir()):
+            raise InputError(
+                f"out is '{self.path}', a folder that is not empty and holds no results; name a new or empty one"
+            )
+        else:
+            write_json(known, self.config)
+
+    def _place(self, agent: str, chunk: Chunk, kind: str = "") -> Path:
+        part = "" if chunk.count == CHUNK else f"-first-{chunk.count}"
+        return self.path / "chunks" / quote(agent, safe="@=,") / f"{chunk.index:05d}{part}{kind}.safetensors"
+
+    def has(self, agent: str, chunk: Chunk, trajectories: bool) -> bool:
+        kinds = ["", ".trajectories"] if trajectories else [""]
+        return all(self._place(agent, chunk, kind).exists() for kind in kinds)
+
+    def save(self, agent: str, chunk: Chunk, regret: ChunkRegret, trajectories: Arrays | None) -> None:
+        if trajectories is not None:
+            self._write(self._place(agent, chunk, ".trajectories"), trajectories)
+        self._write(self._place(agent, chunk), {field.name: getattr(regret, field.name) for field in fields(regret)})
+
+    def load(self, agent: str, chunk: Chunk) -> ChunkRegret:
+        path = self._place(agent, chunk)
+        arrays = self._read(path)
+        horizon = self.config["environment"]["horizon"]
+        shapes = {field.name: ((chunk.count if field.name == "regret" else horizon),) for field in fields(ChunkRegret)}
+        if {name: array.shape for name, array in arrays.items()} != shapes:
+            raise _broken(path, "its arrays have other names or sizes")
+        return ChunkRegret(**arrays)
+
+    def load_trajectories(self, agent: str, chunk: Chunk) -> Arrays:
+        """Arms, rewards, suboptimality and auxiliary values, each `[count, T]`."""
+        return self._read(self._place(agent, chunk, ".trajectories"))
+
+    def _write(self, path: Path, arrays: Arrays) -> None:
+        content = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+        stamp = {"config": self._fingerprint, "checksum": _checksum(content)}
+        write_atomically(path, save(content, metadata=stamp))
+
+    def _read(self, path: Path) -> dict[str, NDArray[Any]]:
+        content = path.read_bytes()
+        try:
+            arrays = load(content)
+            (length,) = struct.unpack("<Q", content[:8])
+            stamp = json.loads(content[8 : 8 + length]).get("__metadata__", {})
+        except (SafetensorError, ValueError, KeyError) as error:
+            raise _broken(path, str(error)) from None
+        if stamp.get("checksum") != _checksum(arrays):
+            raise _broken(path, "its checksum does not match")
+        if stamp.get("config") != self._fingerprint:
+            raise _broken(path, "it belongs to another setting")
+        return arrays
+
+
+def _broken(path: Path, why: str) -> InputError:
+    return InputError(f"results file {path} is broken ({why}); delete it and run the command again")
+
+
+def _checksum(arrays: Arrays) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        digest.update(f"{name} {arrays[name].dtype} {arrays[name].shape} ".encode())
+        digest.update(arrays[name].tobytes())
+    return digest.hexdigest()
+
+
+def _difference(stored: Any, asked: Any, at: str = "") -> str:
+    """The first place where two configs differ, in words."""
+    if isinstance(stored, dict) and isinstance(asked, dict):
+        for key in [*stored, *asked]:
+            if stored.get(key) != asked.get(key):
+                return _difference(stored.get(key), asked.get(key), f"{at}.{key}".lstrip("."))
+    return f"{at or 'config'} is {stored} there and {asked} here"
