@@ -18,14 +18,16 @@ from typing import Literal, Protocol
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 CHUNK = 64
 """Problems in a chunk."""
 
 _AHEAD = 16
-"""How many draws of one shape an accelerator makes at once: a launch per chunk and draw would cost more than it."""
+"""How many draws of one shape are made at once where a single one is too small to be worth a call for each chunk."""
+
+_SMALL = 1024
+"""Numbers for one chunk below which a CPU draws ahead; an accelerator always does."""
 
 _Kind = Literal["symmetric", "uniform", "normal"]
 
@@ -72,73 +74,41 @@ class Randomness:
         if purpose not in self._streams:
             key = zlib.crc32(purpose.encode())
             roots = [np.random.SeedSequence(self.seed, spawn_key=(chunk, key)) for chunk in self.chunks]
-            kind = _HostStream if self.device.type == "cpu" else _DeviceStream
-            self._streams[purpose] = kind(roots, self.size, self.device, self.dtype)
+            source = _HostSource(roots) if self.device.type == "cpu" else _DeviceSource(roots, self.device)
+            self._streams[purpose] = _ChunkStream(source, self.size, self.dtype)
         return self._streams[purpose]
 
 
-class _HostStream:
-    """CPU: one SFC64 generator a chunk. Raw bits become uniforms in one vectorised pass over the whole stack."""
+class _Source(Protocol):
+    """Where a stream's numbers come from: one generator for each chunk."""
 
-    def __init__(
-        self, roots: list[np.random.SeedSequence], size: int, device: torch.device, dtype: torch.dtype
-    ) -> None:
-        self._bits = [np.random.SFC64(root) for root in roots]
-        self._generators = [np.random.Generator(bits) for bits in self._bits]
-        self._size, self._dtype = size, dtype
-        self._raw: dict[int, NDArray[np.uint64]] = {}  # reused: fresh memory costs more than the numbers in it
+    def draw(self, kind: _Kind, count: int) -> Tensor:
+        """`count` new numbers of each chunk, `[C, count]` float32."""
+        ...
 
-    def _integers(self, shape: tuple[int, ...]) -> Tensor:
-        """32 random bits an entry; valid until the next call."""
-        count = self._size * math.prod(shape)
-        words = (count + 1) // 2  # two numbers in each word
-        if words not in self._raw:
-            self._raw[words] = np.empty((len(self._bits), words), np.uint64)
-        raw = self._raw[words]
-        for row, bits in zip(raw, self._bits, strict=True):
-            row[:] = bits.random_raw(words)
-        integers = torch.from_numpy(raw.view(np.int32))[:, :count]  # [C, count]
-        return integers.reshape(len(self._bits) * self._size, *shape)
-
-    def symmetric(self, *shape: int) -> Tensor:
-        return self._integers(shape).to(torch.float32).mul_(2.0**-31).to(self._dtype)
-
-    def uniform(self, *shape: int) -> Tensor:
-        return (self._integers(shape) >> 8).to(torch.float32).mul_(2.0**-24).add_(0.5).to(self._dtype)
-
-    def normal(self, *shape: int) -> Tensor:
-        values = np.empty((len(self._generators), self._size * math.prod(shape)), np.float32)
-        for row, generator in zip(values, self._generators, strict=True):
-            generator.standard_normal(dtype=np.float32, out=row)
-        return torch.from_numpy(values).view(-1, *shape).to(self._dtype)
+    def ahead(self, count: int) -> int:
+        """How many draws of `count` numbers to make at once."""
+        ...
 
 
-class _DeviceStream:
-    """Accelerator: torch's own generator for each chunk, several draws of one shape ahead."""
+class _ChunkStream:
+    """A `Stream` over a source, perhaps some draws ahead."""
 
-    def __init__(
-        self, roots: list[np.random.SeedSequence], size: int, device: torch.device, dtype: torch.dtype
-    ) -> None:
-        self._generators = [torch.Generator(device) for _ in roots]
-        for generator, root in zip(self._generators, roots, strict=True):
-            generator.manual_seed(int(root.generate_state(1, np.uint64)[0] >> np.uint64(1)))
-        self._size, self._device, self._dtype = size, device, dtype
-        self._ahead: dict[tuple[_Kind, tuple[int, ...]], tuple[Tensor, int]] = {}
+    def __init__(self, source: _Source, size: int, dtype: torch.dtype) -> None:
+        self._source, self._size, self._dtype = source, size, dtype
+        self._blocks: dict[tuple[_Kind, tuple[int, ...]], list[Tensor]] = {}
 
     def _draw(self, kind: _Kind, shape: tuple[int, ...]) -> Tensor:
-        block, used = self._ahead.get((kind, shape), (None, _AHEAD))
-        if block is None:
-            block = torch.empty(len(self._generators), _AHEAD, self._size * math.prod(shape), device=self._device)
-        if used == _AHEAD:
-            for rows, generator in zip(block, self._generators, strict=True):
-                if kind == "normal":
-                    rows.normal_(generator=generator)
-                else:
-                    rows.uniform_(-1.0 if kind == "symmetric" else 0.0, 1.0, generator=generator)
-            used = 0
-        self._ahead[kind, shape] = (block, used + 1)
-        # A fresh tensor: the block is filled anew while the caller may still hold this draw.
-        return block[:, used].reshape(-1, *shape).to(self._dtype, copy=True)
+        count = self._size * math.prod(shape)
+        ahead = self._source.ahead(count)
+        if ahead == 1:
+            return self._source.draw(kind, count).to(self._dtype).view(-1, *shape)
+        waiting = self._blocks.setdefault((kind, shape), [])
+        if not waiting:
+            block = self._source.draw(kind, ahead * count).to(self._dtype)  # [C, ahead * count]
+            draws = block.view(-1, ahead, count).transpose(0, 1).reshape(ahead, -1, *shape)  # [ahead, B, *shape]
+            waiting.extend(reversed(draws.unbind(0)))
+        return waiting.pop()
 
     def symmetric(self, *shape: int) -> Tensor:
         return self._draw("symmetric", shape)
@@ -148,3 +118,48 @@ class _DeviceStream:
 
     def normal(self, *shape: int) -> Tensor:
         return self._draw("normal", shape)
+
+
+class _HostSource:
+    """CPU: one SFC64 generator a chunk. Raw bits become uniforms in one vectorised pass over the whole stack."""
+
+    def __init__(self, roots: list[np.random.SeedSequence]) -> None:
+        self._bits = [np.random.SFC64(root) for root in roots]
+        self._generators = [np.random.Generator(bits) for bits in self._bits]
+
+    def ahead(self, count: int) -> int:
+        return _AHEAD if count < _SMALL else 1
+
+    def draw(self, kind: _Kind, count: int) -> Tensor:
+        values = torch.empty(len(self._bits), count)
+        if kind == "normal":
+            for row, generator in zip(values.numpy(), self._generators, strict=True):
+                generator.standard_normal(dtype=np.float32, out=row)
+            return values
+        for row, bits in zip(values, self._bits, strict=True):
+            words = bits.random_raw((count + 1) // 2)  # 64 bits each: two numbers
+            integers = torch.from_numpy(words.view(np.int32))[:count]
+            row.copy_(integers if kind == "symmetric" else integers >> 8)
+        return values.mul_(2.0**-31) if kind == "symmetric" else values.mul_(2.0**-24).add_(0.5)
+
+
+class _DeviceSource:
+    """Accelerator: torch's own generator for each chunk. A launch for each chunk and draw would cost too much."""
+
+    def __init__(self, roots: list[np.random.SeedSequence], device: torch.device) -> None:
+        self._device = device
+        self._generators = [torch.Generator(device) for _ in roots]
+        for generator, root in zip(self._generators, roots, strict=True):
+            generator.manual_seed(int(root.generate_state(1, np.uint64)[0] >> np.uint64(1)))
+
+    def ahead(self, count: int) -> int:
+        return _AHEAD
+
+    def draw(self, kind: _Kind, count: int) -> Tensor:
+        values = torch.empty(len(self._generators), count, device=self._device)
+        for row, generator in zip(values, self._generators, strict=True):
+            if kind == "normal":
+                row.normal_(generator=generator)
+            else:
+                row.uniform_(-1.0 if kind == "symmetric" else 0.0, 1.0, generator=generator)
+        return values

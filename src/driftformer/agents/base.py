@@ -89,12 +89,24 @@ class Privileged(Protocol):
         ...
 
 
-def pick(values: Tensor, arm: Tensor) -> Tensor:
-    """The entry of each problem's chosen arm: `[B, A, …]` and `[B]` to `[B, …]`."""
-    # One flat index_select is several times faster here than gather or advanced indexing.
-    return values.flatten(0, 1).index_select(0, _row_starts(*values.shape[:2], arm.device) + arm)
+def place_of(arm: Tensor, arms: int) -> Tensor:
+    """Where each problem's chosen arm stands among all arms of the batch, `[B]`: an index into `[B·A, …]`."""
+    return _first_arms(len(arm), arms, arm.device) + arm
 
 
 @lru_cache(maxsize=8)
-def _row_starts(batch: int, arms: int, device: torch.device) -> Tensor:
+def _first_arms(batch: int, arms: int, device: torch.device) -> Tensor:
     return torch.arange(batch, device=device) * arms
+
+
+def take(values: Tensor, place: Tensor) -> Tensor:
+    """The entries `[B, …]` of the chosen arms out of `[B, A, …]`, with their places as `place_of` gives them.
+
+    One flat index_select is several times faster here than gather or advanced indexing.
+    """
+    return values.flatten(0, 1).index_select(0, place)
+
+
+def pick(values: Tensor, arm: Tensor) -> Tensor:
+    """The entry of each problem's chosen arm: `[B, A, …]` and `[B]` to `[B, …]`."""
+    return take(values, place_of(arm, values.shape[1]))

@@ -8,7 +8,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from driftformer.agents.base import ProblemShape
+from driftformer.agents.base import ProblemShape, pick
 from driftformer.agents.ridge import Prediction, Ridge, absorb, identity, predict, vector
 from driftformer.errors import require_real
 from driftformer.randomness import Stream
@@ -38,8 +38,8 @@ class LinUCB:
     def act(self, state: Ridge, action_set: Tensor, rng: Stream) -> tuple[Tensor, LinUCBInfo]:
         prediction = predict(state, action_set)
         bound = torch.add(prediction.mean, prediction.variance.sqrt(), alpha=self.alpha)  # [B, A]
-        best = bound.max(dim=1)
-        return best.indices, LinUCBInfo(best.values, prediction)
+        arm = bound.argmax(dim=1)
+        return arm, LinUCBInfo(pick(bound, arm), prediction)
 
     def update(self, state: Ridge, action_set: Tensor, arm: Tensor, reward: Tensor, info: LinUCBInfo) -> Ridge:
         return absorb(state, info.prediction, arm, reward)

@@ -83,8 +83,8 @@ class Oracle:
         else:
             width = torch.bmm(action_set, posterior.root).square().sum(-1).sqrt() * noise  # [B, A]
             scores = inner(action_set, posterior.theta) * scale + self.alpha * width * scale.abs()
-        best = scores.max(dim=1)
-        return best.indices, OracleInfo(best.values + truth.shift)
+        arm = scores.argmax(dim=1)
+        return arm, OracleInfo(pick(scores, arm) + truth.shift)
 
     def update(
         self, state: OracleState, action_set: Tensor, arm: Tensor, reward: Tensor, info: OracleInfo

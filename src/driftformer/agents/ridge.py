@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from driftformer.agents.base import ProblemShape, pick
+from driftformer.agents.base import ProblemShape, place_of, take
 
 
 @dataclass
@@ -51,7 +51,7 @@ def vector(shape: ProblemShape, value: float) -> Tensor:
 
 def inner(action_set: Tensor, theta: Tensor) -> Tensor:
     """⟨x, θ⟩ of every arm, `[B, A]`."""
-    return torch.bmm(action_set, theta.unsqueeze(2)).squeeze(2)
+    return (action_set * theta.unsqueeze(1)).sum(-1)
 
 
 def predict(model: Ridge, action_set: Tensor) -> Prediction:
@@ -62,9 +62,10 @@ def predict(model: Ridge, action_set: Tensor) -> Prediction:
 
 def absorb(model: Ridge, prediction: Prediction, arm: Tensor, reward: Tensor) -> Ridge:
     """Learn from the reward of one arm of the action set that `prediction` is about."""
-    direction = pick(prediction.direction, arm)  # [B, d] A⁻¹x
-    spread = pick(prediction.variance, arm) + 1  # [B] 1 + xᵀA⁻¹x
-    surprise = (reward - pick(prediction.mean, arm)) / spread  # [B]
+    place = place_of(arm, prediction.mean.shape[1])
+    direction = take(prediction.direction, place)  # [B, d] A⁻¹x
+    spread = take(prediction.variance, place) + 1  # [B] 1 + xᵀA⁻¹x
+    surprise = (reward - take(prediction.mean, place)) / spread  # [B]
     model.theta.addcmul_(direction, surprise.unsqueeze(1))
     scaled = direction * spread.rsqrt().unsqueeze(1)  # its outer product is symmetric to the last bit
     model.inverse.addcmul_(scaled.unsqueeze(2), scaled.unsqueeze(1), value=-1)

@@ -36,8 +36,9 @@ class Thompson:
 
     def act(self, state: RootRidge, action_set: Tensor, rng: Stream) -> tuple[Tensor, ThompsonInfo]:
         sampled = draw(state, rng.normal(action_set.shape[2]), math.sqrt(self.variance))  # [B, d]
-        best = inner(action_set, sampled).max(dim=1)
-        return best.indices, ThompsonInfo(best.values)
+        values = inner(action_set, sampled)  # [B, A]
+        arm = values.argmax(dim=1)
+        return arm, ThompsonInfo(pick(values, arm))
 
     def update(
         self, state: RootRidge, action_set: Tensor, arm: Tensor, reward: Tensor, info: ThompsonInfo

@@ -1,8 +1,8 @@
 """What an environment is.
 
 An environment is a frozen description; a `World` is the state of a whole batch of its problems in one round, a value.
-`step` takes the chosen arms and gives the rewards and the world of the next round, which may depend on them: bandits
-ignore that dependence, tabular MDPs will not.
+`step` takes the chosen arms and gives the rewards, their exact suboptimality and the world of the next round, which may
+depend on them: bandits ignore that dependence, tabular MDPs will not.
 """
 
 from __future__ import annotations
@@ -66,8 +66,11 @@ class Environment(Protocol):
         """Draw the problems; the world of round 1."""
         ...
 
-    def step(self, world: Any, arm: Tensor, randomness: Randomness) -> tuple[Tensor, Any]:
-        """Pull one arm in every problem: rewards `[B]` and the world of the next round."""
+    def step(self, world: Any, arm: Tensor, randomness: Randomness) -> tuple[Tensor, Tensor, Any]:
+        """Pull one arm in every problem: rewards `[B]`, suboptimality `[B]` and the world of the next round.
+
+        Suboptimality is the best mean reward among the arms offered in this round less that of the chosen one.
+        """
         ...
 
     def truth(self, world: Any) -> Truth:

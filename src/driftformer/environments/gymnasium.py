@@ -44,13 +44,11 @@ class _Batch:
             raise InputError(f"all {self.environment.horizon} rounds are played; call reset first")
         if arm.shape != (self.size,) or arm.min() < 0 or arm.max() >= self.environment.arms:
             raise InputError(f"action is {arm.tolist()}; give {self.size} of 0..{self.environment.arms - 1}")
-        means = self._world.mean_rewards.numpy()
-        gap = means.max(axis=1) - means[np.arange(self.size), arm]
-        reward, self._world = self.environment.step(self._world, torch.from_numpy(arm), self._randomness)
+        reward, gap, self._world = self.environment.step(self._world, torch.from_numpy(arm), self._randomness)
         rewards = reward.numpy().astype(np.float64)
         if not np.isfinite(rewards).all():
             raise InputError(f"rewards are NaN or infinite in round {self._world.t - 1}; the drift must stay finite")
-        return self._observe(), rewards, self._world.t > self.environment.horizon, self._info(gap)
+        return self._observe(), rewards, self._world.t > self.environment.horizon, self._info(gap.numpy())
 
     def _observe(self) -> Observation:
         assert self._world is not None

@@ -68,13 +68,16 @@ class LinearBandit:
         action_set = randomness.stream("features").symmetric(self.arms, self.dim)
         return LinearBanditWorld(1, action_set, mean_rewards_of(action_set, effect), effect, origin, memory)
 
-    def step(self, world: LinearBanditWorld, arm: Tensor, randomness: Randomness) -> tuple[Tensor, LinearBanditWorld]:
+    def step(
+        self, world: LinearBanditWorld, arm: Tensor, randomness: Randomness
+    ) -> tuple[Tensor, Tensor, LinearBanditWorld]:
         noise = randomness.stream("noise").normal()  # [B]
         mean = world.mean_rewards.gather(1, arm.unsqueeze(1)).squeeze(1)
         reward = torch.addcmul(mean, world.effect.scale, noise, value=self.noise)
-        if world.t == self.horizon:  # nothing comes after the last round
-            return reward, replace(world, t=world.t + 1)
-        return reward, self.advance(world, randomness)
+        suboptimality = world.mean_rewards.amax(dim=1) - mean
+        # Nothing comes after the last round.
+        following = self.advance(world, randomness) if world.t < self.horizon else replace(world, t=world.t + 1)
+        return reward, suboptimality, following
 
     def advance(self, world: LinearBanditWorld, randomness: Randomness) -> LinearBanditWorld:
         """The world of the next round, whatever arm is pulled in this one."""
@@ -99,5 +102,5 @@ class LinearBandit:
 
 def mean_rewards_of(arms: Tensor, effect: drifts.Effect) -> Tensor:
     """The expected rewards `[B, A]` of any arms `[B, A, d]`, offered or not."""
-    inner = torch.bmm(arms, effect.w.unsqueeze(2)).squeeze(2)  # [B, A]
+    inner = (arms * effect.w.unsqueeze(1)).sum(-1)  # [B, A]
     return torch.addcmul(effect.shift.unsqueeze(1), inner, effect.scale.unsqueeze(1))

@@ -34,6 +34,8 @@ _OTHERS = ("#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442")
 _STYLES = ("-", "--", ":", "-.")
 _LABELS: dict[Kind, str] = {"regret": "cumulative dynamic regret", "suboptimality": "suboptimality"}
 
+_UNDATED: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}  # the same figure, the same file
+
 _LOOK: Any = {
     "font.size": 9,
     "axes.spines.top": False,
@@ -42,7 +44,7 @@ _LOOK: Any = {
     "grid.alpha": 0.25,
     "legend.frameon": False,
     "figure.dpi": 160,
-    "svg.hashsalt": "driftformer",  # the same figure is the same file
+    "svg.hashsalt": "driftformer",
 }
 
 
@@ -111,5 +113,5 @@ def _figure(path: Path, size: tuple[float, float]) -> Iterator[Figure]:
         FigureCanvasAgg(figure)
         yield figure
         page = io.BytesIO()
-        figure.savefig(page, format=ending, metadata={"Date": None} if ending in ("svg", "pdf") else None)
+        figure.savefig(page, format=ending, metadata=_UNDATED.get(ending))
     write_atomically(path, page.getvalue())

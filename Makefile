@@ -1,0 +1,39 @@
+# `make demo` and `make test` do all the set-up on a fresh machine, then the job.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
+
+.PHONY: help demo test lint bench clean
+
+help: ## say what can be made
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 15
+
+demo: .venv/core ## compare agents on the paper's environments: tables and a figure, in about a minute
+	$(BIN)/driftformer reproduce --out runs/demo --workers 2
+
+test: lint ## lint, types and all tests
+	$(BIN)/python -m pytest -n 2
+
+lint: .venv/dev ## style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/mypy
+
+bench: .venv/bench ## compare speed with other libraries and update docs/benchmarks.md
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.compare --write
+
+clean: ## remove the virtual environment and all caches, but no results
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+.venv/core: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit("driftformer needs Python 3.11 or newer: make PYTHON=python3.12" if sys.version_info < (3, 11) else 0)'
+	@echo "setting up .venv (torch is large: this takes a minute or two) …"
+	@$(PYTHON) -m venv .venv
+	@$(PIP) --editable .
+	@touch $@
+
+.venv/dev .venv/bench: .venv/%: .venv/core
+	@echo "adding what '$*' needs …"
+	@$(PIP) --editable '.[$*]'
+	@touch $@

@@ -1,0 +1,54 @@
+"""Our bandit with features that were drawn beforehand, so that only learning and reward are timed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from torch import Tensor
+
+from driftformer.environments.linear_bandit import LinearBandit, LinearBanditWorld, mean_rewards_of
+from driftformer.randomness import Randomness
+
+
+@dataclass(frozen=True)
+class GivenFeatures:
+    """A stationary bandit that offers `pool[t mod len(pool)]` in round t."""
+
+    bandit: LinearBandit
+    pool: tuple[Tensor, ...]  # each [B, A, d]
+
+    @property
+    def name(self) -> str:
+        return "given features"
+
+    @property
+    def horizon(self) -> int:
+        return self.bandit.horizon
+
+    @property
+    def arms(self) -> int:
+        return self.bandit.arms
+
+    @property
+    def dim(self) -> int:
+        return self.bandit.dim
+
+    def reset(self, randomness: Randomness) -> LinearBanditWorld:
+        return self._offer(self.bandit.reset(randomness))
+
+    def step(
+        self, world: LinearBanditWorld, arm: Tensor, randomness: Randomness
+    ) -> tuple[Tensor, Tensor, LinearBanditWorld]:
+        reward, suboptimality, following = self.bandit.step(world, arm, randomness)
+        return reward, suboptimality, self._offer(following)
+
+    def _offer(self, world: LinearBanditWorld) -> LinearBanditWorld:
+        action_set = self.pool[world.t % len(self.pool)]
+        return replace(world, action_set=action_set, mean_rewards=mean_rewards_of(action_set, world.effect))
+
+    def truth(self, world: LinearBanditWorld) -> Any:
+        return self.bandit.truth(world)
+
+    def config(self) -> dict[str, Any]:
+        return self.bandit.config()

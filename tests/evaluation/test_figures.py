@@ -1,0 +1,54 @@
+"""Figures: one look, the same file each time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+import driftformer as df
+from driftformer.errors import InputError
+from driftformer.evaluation.figures import _looks, draw_grid
+
+
+@pytest.fixture(scope="module")
+def result() -> df.Result:
+    return df.evaluate(df.make_env("high", horizon=20), ["random", "linucb", "linucb@alpha=2", "oracle"], runs=64)
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+@pytest.mark.parametrize("kind", ["regret", "suboptimality"])
+def test_the_same_result_draws_the_same_file(result: df.Result, tmp_path: Path, ending: str, kind: str) -> None:
+    for name in ("one", "two"):
+        result.plot(tmp_path / f"{name}.{ending}", kind)
+    assert (tmp_path / f"one.{ending}").read_bytes() == (tmp_path / f"two.{ending}").read_bytes()
+
+
+def test_a_figure_names_its_axes_agents_and_setting(result: df.Result, tmp_path: Path) -> None:
+    result.plot(tmp_path / "regret.svg")
+    # glyphs are drawn as paths; matplotlib keeps each text as a comment beside its glyphs
+    page = (tmp_path / "regret.svg").read_text()
+    ElementTree.fromstring(page)
+    for text in ("round t", "cumulative dynamic regret", "linucb@alpha=2", "oracle", "high: b=0.018"):
+        assert text in page
+
+
+def test_several_evaluations_share_one_figure(result: df.Result, tmp_path: Path) -> None:
+    draw_grid({"left": result.summary, "right": result.summary}, tmp_path / "grid.svg")
+    page = (tmp_path / "grid.svg").read_text()
+    assert page.count("<!-- left -->") == page.count("<!-- right -->") == 1
+    assert page.count("<!-- linucb -->") == 1, "one legend for all"
+
+
+def test_an_agent_has_the_same_colour_in_any_company() -> None:
+    alone, crowd = _looks(["thompson"]), _looks(["linucb", "random", "thompson", "unheard-of"])
+    assert alone["thompson"] == crowd["thompson"]
+    variants = _looks(["linucb", "linucb@alpha=2"])
+    assert variants["linucb"][0] == variants["linucb@alpha=2"][0]
+    assert variants["linucb"][1] != variants["linucb@alpha=2"][1]
+
+
+def test_an_ending_that_is_no_picture_is_refused(result: df.Result, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"whose ending is no picture format; use \.png or \.svg"):
+        result.plot(tmp_path / "regret.docx")

@@ -1,0 +1,176 @@
+"""Results folders: resumed, never mixed up, never read when broken."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import driftformer as df
+from driftformer.errors import InputError
+from driftformer.simulation.results import write_atomically
+
+ENV = {"horizon": 30, "dim": 4, "arms": 3}
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """Every file but the timings, which differ from run to run."""
+    found = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
+    return {name: path.read_bytes() for name, path in found.items() if name != "timing.json"}
+
+
+def run(out: Path, runs: int = 100, agents: tuple[str, ...] = ("random", "linucb"), **more: object) -> df.Result:
+    return df.evaluate(df.make_env("high", **ENV), agents, runs=runs, seed=3, out=out, **more)
+
+
+def test_more_runs_compute_only_what_is_missing_and_equal_a_run_from_scratch(tmp_path: Path) -> None:
+    run(tmp_path / "grown", runs=100)
+    before = files(tmp_path / "grown")
+    grown = run(tmp_path / "grown", runs=200)
+    assert grown.timing["linucb"]["rounds"] == 3 * 64 * 30  # chunks 1 (now whole), 2 and 3, not chunk 0
+    after = files(tmp_path / "grown")
+    assert all(after[name] == content for name, content in before.items() if name != "summary.json")
+    run(tmp_path / "fresh", runs=200)
+    fresh = files(tmp_path / "fresh")
+    assert {name: after[name] for name in fresh} == fresh
+
+
+def test_a_second_call_computes_nothing_and_changes_nothing(tmp_path: Path) -> None:
+    run(tmp_path)
+    before, timing = files(tmp_path), (tmp_path / "timing.json").read_bytes()
+    assert run(tmp_path).timing == {}
+    assert files(tmp_path) == before
+    assert (tmp_path / "timing.json").read_bytes() == timing
+
+
+def test_a_deleted_file_is_restored_exactly(tmp_path: Path) -> None:
+    run(tmp_path)
+    before = files(tmp_path)
+    for name in before:
+        if name != "config.json":
+            (tmp_path / name).unlink()
+            run(tmp_path)
+            assert files(tmp_path) == before
+
+
+def test_the_summary_has_the_promised_fields(tmp_path: Path) -> None:
+    run(tmp_path)
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert (summary["horizon"], summary["runs"], summary["seed"]) == (30, 100, 3)
+    assert summary["environment"]["name"] == "high"
+    for agent in ("random", "linucb"):
+        row = summary["agents"][agent]
+        assert len(row["regret_curve"]) == len(row["suboptimality_curve"]) == 30
+        assert row["regret_curve"][-1] == row["regret_mean"]
+        assert np.allclose(np.cumsum(row["suboptimality_curve"]), row["regret_curve"])
+        assert row["regret_stderr"] == pytest.approx(row["regret_std"] / 10)
+    timing = json.loads((tmp_path / "timing.json").read_text())
+    assert timing["linucb"]["rounds"] == 2 * 64 * 30
+    assert timing["linucb"]["cpu_seconds"] > 0
+
+
+def test_a_folder_of_another_setting_is_refused_and_left_alone(tmp_path: Path) -> None:
+    run(tmp_path)
+    before = files(tmp_path)
+    with pytest.raises(InputError, match=r"another setting \(environment.drift.b is 0.018 there and 0.03 here\)"):
+        df.evaluate(df.make_env("high", b=0.03, **ENV), ["random"], seed=3, out=tmp_path)
+    with pytest.raises(InputError, match=r"another setting \(seed is 3 there and 4 here\)"):
+        df.evaluate(df.make_env("high", **ENV), ["random"], seed=4, out=tmp_path)
+    assert files(tmp_path) == before
+
+
+def test_a_folder_of_other_things_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("precious")
+    with pytest.raises(InputError, match="not empty and holds no results; name a new or empty one"):
+        run(tmp_path)
+    with pytest.raises(InputError, match="which is a file; name a folder"):
+        run(tmp_path / "thesis.tex")
+    assert (tmp_path / "thesis.tex").read_text() == "precious"
+
+
+@pytest.mark.parametrize("damage", ["truncate", "flip", "empty", "other"])
+def test_a_broken_chunk_is_refused_by_name_and_nothing_is_lost(tmp_path: Path, damage: str) -> None:
+    run(tmp_path)
+    victim = next((tmp_path / "chunks").glob("linucb*/00000.safetensors"))
+    content = bytearray(victim.read_bytes())
+    if damage == "flip":
+        content[-9] ^= 1
+    victim.write_bytes({"truncate": content[:-40], "flip": content, "empty": b"", "other": b"{}" * 99}[damage])
+    before = files(tmp_path)
+    with pytest.raises(InputError, match=r"results file .*00000.safetensors is broken .*delete it and run"):
+        run(tmp_path, runs=300)
+    assert files(tmp_path) == before
+    victim.unlink()
+    run(tmp_path)
+    assert victim.read_bytes() != before[str(victim.relative_to(tmp_path))]
+
+
+def test_a_chunk_from_another_folder_is_refused(tmp_path: Path) -> None:
+    run(tmp_path / "a")
+    df.evaluate(df.make_env("high", b=0.03, **ENV), ["linucb"], runs=100, seed=3, out=tmp_path / "b")
+    stranger = next((tmp_path / "b/chunks").glob("linucb*/00000.safetensors"))
+    victim = next((tmp_path / "a/chunks").glob("linucb*/00000.safetensors"))
+    victim.write_bytes(stranger.read_bytes())
+    with pytest.raises(InputError, match="it belongs to another setting"):
+        run(tmp_path / "a")
+
+
+def test_a_broken_config_is_refused_by_name(tmp_path: Path) -> None:
+    run(tmp_path)
+    (tmp_path / "config.json").write_text("{")
+    with pytest.raises(InputError, match=r"config.json is broken .*delete it"):
+        run(tmp_path)
+
+
+def test_trajectories_are_kept_where_asked_for_and_agree_with_the_regret(tmp_path: Path) -> None:
+    run(tmp_path)
+    assert not list(tmp_path.rglob("*.trajectories.safetensors"))
+    run(tmp_path, trajectories=True)
+    from safetensors.numpy import load_file
+
+    kept = load_file(next((tmp_path / "chunks").glob("linucb*/00001-first-36.trajectories.safetensors")))
+    regret = load_file(next((tmp_path / "chunks").glob("linucb*/00001-first-36.safetensors")))["regret"]
+    assert kept["arms"].shape == (36, 30)
+    assert np.allclose(kept["suboptimality"].astype(np.float64).sum(axis=1), regret)
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_rubbish(tmp_path: Path) -> None:
+    path = tmp_path / "summary.json"
+    write_atomically(path, b"old")
+    with pytest.raises(TypeError):
+        write_atomically(path, "not bytes")  # type: ignore[arg-type]
+    assert [p.name for p in tmp_path.iterdir()] == ["summary.json"]
+    assert path.read_bytes() == b"old"
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_killed_run_started_again_equals_an_undisturbed_one(tmp_path: Path, workers: int) -> None:
+    """SIGKILL while chunks are being written, then the same command."""
+
+    def command(out: Path) -> list[str]:
+        options = "--horizon 400 --dim 8 --runs 1400 --agents random linucb thompson --seed 5"
+        return [
+            sys.executable, "-m", "driftformer", "evaluate", "high", *options.split(),
+            "--workers", str(workers), "--out", str(out),
+        ]  # fmt: skip
+
+    victim = subprocess.Popen(command(tmp_path / "killed"), stdout=subprocess.DEVNULL, start_new_session=True)
+    while not list((tmp_path / "killed").rglob("*.safetensors")):
+        assert victim.poll() is None, "the run ended before it could be killed"
+        time.sleep(0.01)
+    os.kill(victim.pid, signal.SIGKILL)
+    victim.wait()
+    done = len(list((tmp_path / "killed").rglob("*.safetensors")))
+    assert not (tmp_path / "killed/summary.json").exists()
+    for out in ("killed", "undisturbed"):
+        subprocess.run(command(tmp_path / out), check=True, stdout=subprocess.DEVNULL)
+    expected = files(tmp_path / "undisturbed")
+    assert 0 < done < sum(name.endswith(".safetensors") for name in expected)
+    assert {name: content for name, content in files(tmp_path / "killed").items() if "partial" not in name} == expected

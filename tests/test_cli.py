@@ -1,0 +1,127 @@
+"""The command line as a user meets it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from driftformer.cli import main
+
+
+def fails(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """The one line of error of a command that ends with exit code 2."""
+    with pytest.raises(SystemExit) as caught:
+        main(list(arguments))
+    assert caught.value.code == 2
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert len(lines) == 1
+    return lines[0]
+
+
+def test_evaluate_mixes_options_and_writes_results_and_figures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "X"
+    options = "--b 0.025 --agents random linucb@alpha=2 --runs 70 --seed 4 --horizon 15 --arm-mode resampled"
+    main(["evaluate", "high", *options.split(), "--dim", "4", "--arms", "3", "--noise", "0.5", "--out", str(out)])
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["environment"]["drift"] == {"kind": "Cosine", "b": 0.025, "phase": 0.0}
+    assert summary["environment"]["arm_mode"] == "resampled"
+    assert (summary["horizon"], summary["runs"], summary["seed"]) == (15, 70, 4)
+    assert list(summary["agents"]) == ["random", "linucb@alpha=2"]
+    names = {path.name for path in out.iterdir() if path.is_file()}
+    figures = {"regret.png", "regret.svg", "suboptimality.png", "suboptimality.svg"}
+    assert names == figures | {"summary.json", "timing.json", "config.json"}
+    assert "linucb@alpha=2" in capsys.readouterr().out
+
+
+def test_reproduce_runs_named_experiments_and_only_redraws_the_second_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["reproduce", "--experiments", "high-0.018", "--runs", "64", "--out", str(tmp_path)]
+    main(command)
+    first = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert {"regret.png", "regret.svg", "high-0.018/summary.json"} <= {
+        str(path.relative_to(tmp_path)) for path in first
+    }
+    capsys.readouterr()
+    main(command)
+    assert capsys.readouterr().out.count("stored") == 4
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == first
+
+
+def test_list_names_everything(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["list"])
+    page = capsys.readouterr().out
+    for name in ("low", "high", "jumps", "walk", "seasonal", "linucb", "thompson", "oracle *", "high-0.025"):
+        assert name in page
+
+
+def test_bench_measures_each_agent_and_size(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["bench", "--agents", "random", "linucb", "--problems", "64", "128", "--horizon", "5"])
+    rows = [line for line in capsys.readouterr().out.splitlines() if "random" in line or "linucb" in line]
+    assert len(rows) == 2
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["list"], ["evaluate", "--help"], ["evaluate", "high", "--help"]])
+def test_help_and_list_come_without_torch(arguments: list[str]) -> None:
+    """That is what makes them answer within a second."""
+    script = f"""
+import sys
+from driftformer.cli import main
+try:
+    main({arguments!r})
+except SystemExit as end:
+    assert not end.code, end.code
+heavy = {{"torch", "matplotlib", "transformers"}} & set(sys.modules)
+assert not heavy, heavy
+"""
+    page = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert len(page.splitlines()) > 5
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("evaluate hihg", "environment: there is no 'hihg'; did you mean 'high'?"),
+        ("evaluate high --agents linubc", "agent: there is no 'linubc'; did you mean 'linucb'?"),
+        ("evaluate high --agents linucb@alhpa=1", "option: there is no 'alhpa'; did you mean 'alpha'?"),
+        ("evaluate high --runs 0", "runs is 0; give a whole number of at least 1"),
+        ("evaluate high --horizon 0", "horizon is 0; give a whole number of at least 1"),
+        ("evaluate high --dim 0", "dim is 0; give a whole number of at least 1"),
+        ("evaluate high --arms -3", "arms is -3; give a whole number of at least 1"),
+        ("evaluate high --noise -1", "noise is -1.0; give a finite number of at least 0"),
+        ("evaluate high --noise nan", "noise is nan; give a finite number of at least 0"),
+        ("evaluate walk --agents oracle", "agent 'oracle' cannot play 'walk'"),
+        ("evaluate jumps --changes 9 --horizon 5", "changes is 9; at most horizon - 1 = 4"),
+        ("evaluate high --device gpu", "device is 'gpu'; give cpu or cuda"),
+        ("reproduce --experiments lwo", "experiment: there is no 'lwo'; did you mean 'low'?"),
+        ("bench --problems 100", "problems is 100; give multiples of 64"),
+    ],
+)
+def test_bad_input_gets_one_line_and_exit_code_2(
+    command: str, message: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    line = fails(capsys, *command.split())
+    assert line.startswith("driftformer: error: ")
+    assert message in line
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_of_another_setting_gets_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    short = ["--horizon", "5", "--runs", "3", "--agents", "random", "--out", str(tmp_path / "X")]
+    main(["evaluate", "high", *short])
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    capsys.readouterr()
+    assert "environment.drift.b is 0.018 there and 0.2 here" in fails(capsys, "evaluate", "high", "--b", "0.2", *short)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_an_unwritable_folder_gets_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    line = fails(capsys, "evaluate", "high", "--horizon", "5", "--runs", "3", "--out", "/dev/null/X")
+    assert "/dev/null" in line

@@ -1,0 +1,94 @@
+"""What every environment and every agent must keep to, over all that are registered."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from driftformer.agents.base import Privileged, ProblemShape
+from driftformer.agents.registry import AGENTS, full_label, label, make_agent
+from driftformer.environments.presets import PRESETS, make_env
+from driftformer.errors import InputError
+from driftformer.randomness import CHUNK, Randomness
+from driftformer.simulation.rollout import rollout
+
+SMALL = {"horizon": 20, "dim": 4, "arms": 3}
+CASES = [(env, agent, mode) for env in PRESETS for agent in AGENTS for mode in ("fixed", "resampled")]
+
+
+@pytest.mark.parametrize(("env", "agent", "mode"), CASES)
+def test_agent_plays_environment_by_the_rules(env: str, agent: str, mode: str) -> None:
+    environment, player = make_env(env, arm_mode=mode, **SMALL), make_agent(agent)
+    assert isinstance(player, Privileged) == AGENTS[agent].privileged
+    if isinstance(player, Privileged) and player.why_not(environment) is not None:
+        with pytest.raises(InputError, match=f"'{agent}' cannot play '{env}'"):
+            rollout(environment, player)
+        return
+    first = rollout(environment, player, chunks=[0, 1], trajectories=True)
+    again = rollout(environment, player, chunks=[0, 1], trajectories=True)
+    seen, repeated = first.trajectories, again.trajectories
+    assert seen is not None
+    assert repeated is not None
+    assert seen.arms.shape == seen.rewards.shape == seen.suboptimality.shape == (2 * CHUNK, SMALL["horizon"])
+    assert bool((seen.arms >= 0).all())
+    assert bool((seen.arms < SMALL["arms"]).all())
+    assert bool((seen.suboptimality >= 0).all())
+    assert bool(seen.rewards.isfinite().all())
+    assert torch.equal(seen.rewards, repeated.rewards)
+    assert torch.equal(seen.arms, repeated.arms)
+    totals = np.concatenate([chunk.regret for chunk in first.regrets])
+    assert np.allclose(totals, seen.suboptimality.double().sum(dim=1).numpy(), rtol=1e-12)
+    learns = agent not in ("random", "optimal")
+    assert (seen.auxiliary_values is not None) == learns
+    if seen.auxiliary_values is not None:
+        assert bool(seen.auxiliary_values.isfinite().all())
+
+
+@pytest.mark.parametrize("agent", [name for name, entry in AGENTS.items() if not entry.privileged])
+def test_ordinary_agent_learns_from_any_arm_and_keeps_problems_apart(agent: str) -> None:
+    """Replaying other arms than it chose must work (experts relabel histories), and no problem may see another's."""
+    player, randomness = make_agent(agent), Randomness(0)
+    shape = ProblemShape(CHUNK, 20, 3, 4, torch.device("cpu"), torch.float32)
+    features, rewards = randomness.stream("x").symmetric(20, 3, 4), randomness.stream("r").normal(20)
+    arms = (randomness.stream("a").uniform(20) * 3).long()
+
+    def play(rewards: torch.Tensor) -> list[torch.Tensor]:
+        state, rng, chosen = player.init(shape), Randomness(1).stream("agent"), []
+        for t in range(20):
+            arm, info = player.act(state, features[:, t].contiguous(), rng)
+            chosen.append(arm)
+            state = player.update(state, features[:, t].contiguous(), arms[:, t], rewards[:, t], info)
+        for value in vars(state).values():
+            assert value.shape[0] == CHUNK, "a state is a dataclass of tensors with one row a problem"
+        return chosen
+
+    other = rewards.clone()
+    other[0] += 5.0
+    before, after = torch.stack(play(rewards), 1), torch.stack(play(other), 1)
+    assert torch.equal(before[1:], after[1:])
+    if agent != "random":
+        assert not torch.equal(before[0], after[0])
+
+
+@pytest.mark.parametrize("env", PRESETS)
+def test_environment_config_is_plain_data_that_tells_settings_apart(env: str) -> None:
+    config = make_env(env, **SMALL).config()
+    assert json.loads(json.dumps(config)) == json.loads(json.dumps(make_env(env, **SMALL).config()))
+    assert config["name"] == env
+    for field in dataclasses.fields(PRESETS[env]):
+        if isinstance(field.default, (int, float)):
+            changed = make_env(env, **{**SMALL, field.name: field.default + 1}).config()
+            assert changed != config, f"{field.name} is missing from the config"
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_listed_options_are_the_true_ones(agent: str) -> None:
+    player = make_agent(agent)
+    assert player.name == agent == label(player)
+    fields = dataclasses.fields(player)  # type: ignore[arg-type]
+    assert {field.name: field.default for field in fields} == AGENTS[agent].options
+    assert make_agent(full_label(player)) == player
