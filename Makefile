@@ -21,6 +21,7 @@ lint: .venv/dev ## style and types
 	$(BIN)/mypy
 
 bench: .venv/bench ## compare speed with other libraries and update docs/benchmarks.md
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.precision --write
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.compare --write
 
 clean: ## remove the virtual environment and all caches, but no results

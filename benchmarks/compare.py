@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -21,6 +20,7 @@ import torch
 import driftformer as df
 from benchmarks import peers
 from benchmarks.given import GivenFeatures
+from benchmarks.memory import peak_memory
 from driftformer.agents.base import Agent
 from driftformer.environments.base import Environment
 from driftformer.randomness import CHUNK, Randomness
@@ -29,7 +29,6 @@ from driftformer.simulation.chunks import STACK
 HORIZON = 1000
 GIVEN_SETS = 50
 PAGE = Path(__file__).parent.parent / "docs/benchmarks.md"
-BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 
 
 def cpu_seconds(play: Callable[[], object]) -> float:
@@ -78,21 +77,6 @@ RATIOS = (
     ("driftformer linucb", "driftformer thompson", "at most 3"),
 )
 
-PEAK = """
-import resource, sys
-import driftformer as df
-chunks, horizon = int(sys.argv[1]), int(sys.argv[2])
-environment = df.make_env("stationary", horizon=horizon, arm_mode="resampled")
-df.rollout(environment, df.make_agent("linucb"), chunks=range(chunks))
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
-"""
-
-
-def peak_memory(problems: int, horizon: int) -> float:
-    """MiB of a fresh process that does one rollout."""
-    command = [sys.executable, "-c", PEAK, str(problems // CHUNK), str(horizon)]
-    return float(subprocess.run(command, capture_output=True, check=True).stdout)
-
 
 def report(turns: int) -> list[str]:
     """The measured part of docs/benchmarks.md."""
@@ -117,6 +101,13 @@ def report(turns: int) -> list[str]:
     return [f"One thread, {turns} turns, {versions}.", "", *lines]
 
 
+def put(place: str, lines: list[str]) -> None:
+    """Replace what stands between two marks in docs/benchmarks.md."""
+    begin, end = f"<!-- {place}: begin -->", f"<!-- {place}: end -->"
+    before, _, rest = PAGE.read_text().partition(begin)
+    PAGE.write_text("\n".join([before + begin, *lines, end]) + rest.partition(end)[2])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--turns", type=int, default=7)
@@ -125,8 +116,7 @@ def main() -> None:
     lines = report(options.turns)
     print("\n".join(lines))
     if options.write:
-        before, _, rest = PAGE.read_text().partition(BEGIN)
-        PAGE.write_text("\n".join([before + BEGIN, *lines, END]) + rest.partition(END)[2])
+        put("measured", lines)
 
 
 if __name__ == "__main__":

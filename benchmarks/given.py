@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
@@ -45,7 +45,8 @@ class GivenFeatures:
 
     def _offer(self, world: LinearBanditWorld) -> LinearBanditWorld:
         action_set = self.pool[world.t % len(self.pool)]
-        return replace(world, action_set=action_set, mean_rewards=mean_rewards_of(action_set, world.effect))
+        means = mean_rewards_of(action_set, world.effect)
+        return LinearBanditWorld(world.t, action_set, means, world.effect, world.origin, world.memory)
 
     def truth(self, world: LinearBanditWorld) -> Any:
         return self.bandit.truth(world)

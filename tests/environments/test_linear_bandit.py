@@ -44,6 +44,15 @@ def test_low_maps_rewards_to_a_unit_range_and_lifts_them_inside_both_windows() -
         assert torch.allclose(world.mean_rewards, (raw + 6) / 12 + lift, atol=1e-12)
 
 
+def test_about_one_in_eighty_of_lows_rewards_leaves_the_unit_range() -> None:
+    environment, randomness = make_env("low", horizon=49, arm_mode="resampled"), Randomness(0, range(8))
+    world, outside = environment.reset(randomness), 0
+    for _ in range(49):
+        reward, _, world = environment.step(world, torch.zeros(512, dtype=torch.long), randomness)
+        outside += int(((reward < 0) | (reward > 1)).sum())
+    assert 0.011 < outside / (49 * 512) < 0.015  # 25,088 rewards: three standard errors around 1.3%
+
+
 def test_high_multiplies_mean_and_noise_by_the_cosine() -> None:
     environment = make_env("high", b=0.018, horizon=30)
     quiet = make_env("stationary", horizon=30)

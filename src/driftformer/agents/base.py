@@ -91,7 +91,7 @@ class Privileged(Protocol):
 
 def place_of(arm: Tensor, arms: int) -> Tensor:
     """Where each problem's chosen arm stands among all arms of the batch, `[B]`: an index into `[B·A, …]`."""
-    return _first_arms(len(arm), arms, arm.device) + arm
+    return _first_arms(arm.shape[0], arms, arm.device) + arm
 
 
 @lru_cache(maxsize=8)

@@ -16,8 +16,14 @@ from driftformer.randomness import Stream
 
 @dataclass(frozen=True)
 class LinUCBInfo:
-    auxiliary_value: Tensor  # [B] the bound of the chosen arm
+    bound: Tensor  # [B, A]
+    arm: Tensor  # [B]
     prediction: Prediction
+
+    @property
+    def auxiliary_value(self) -> Tensor:
+        """The upper confidence bound of the chosen arm, `[B]`."""
+        return pick(self.bound, self.arm)
 
 
 @dataclass(frozen=True)
@@ -39,7 +45,7 @@ class LinUCB:
         prediction = predict(state, action_set)
         bound = torch.add(prediction.mean, prediction.variance.sqrt(), alpha=self.alpha)  # [B, A]
         arm = bound.argmax(dim=1)
-        return arm, LinUCBInfo(pick(bound, arm), prediction)
+        return arm, LinUCBInfo(bound, arm, prediction)
 
     def update(self, state: Ridge, action_set: Tensor, arm: Tensor, reward: Tensor, info: LinUCBInfo) -> Ridge:
         return absorb(state, info.prediction, arm, reward)
