@@ -153,7 +153,7 @@ class _DeviceSource:
             generator.manual_seed(int(root.generate_state(1, np.uint64)[0] >> np.uint64(1)))
 
     def ahead(self, count: int) -> int:
-        return _AHEAD
+        return min(1024, max(_AHEAD, 2**18 // count))
 
     def draw(self, kind: _Kind, count: int) -> Tensor:
         values = torch.empty(len(self._generators), count, device=self._device)

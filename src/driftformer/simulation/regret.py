@@ -8,10 +8,8 @@ merge without loss of precision), and for each problem its final regret.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -35,12 +33,6 @@ class ChunkRegret:
     regret_squares: Array  # [T]
 
 
-class Choice(Protocol):
-    """What a recorder sees of a round."""
-
-    def __call__(self, t: int, arm: Tensor, reward: Tensor, gap: Tensor, auxiliary_value: Tensor | None) -> None: ...
-
-
 class RegretRecorder:
     """Takes the suboptimality `[B]` of each round and yields one `ChunkRegret` for each chunk of the stack."""
 
@@ -48,17 +40,21 @@ class RegretRecorder:
         self._counts = counts
         self._curves = np.empty((len(counts), 4, horizon))
         self._regret = [np.zeros(count) for count in counts]
-        self._block: list[Tensor] = []
+        self._block: Tensor | None = None  # [_BLOCK, B], one piece of memory for the whole rollout
+        self._filled = 0
         self._seen = 0
 
     def add(self, gap: Tensor) -> None:
-        self._block.append(gap)
-        if len(self._block) == _BLOCK:
-            self._flush()
+        if self._block is None:
+            self._block = gap.new_empty(_BLOCK, gap.shape[0])
+        self._block[self._filled] = gap
+        self._filled += 1
+        if self._filled == _BLOCK:
+            self._flush(self._block)
 
-    def _flush(self) -> None:
-        rounds = len(self._block)
-        block = torch.stack(self._block).cpu().numpy().astype(np.float64)  # [rounds, B]
+    def _flush(self, filled: Tensor) -> None:
+        rounds = len(filled)
+        block = filled.cpu().numpy().astype(np.float64)  # [rounds, B]
         bad = ~np.isfinite(block).all(axis=1)
         if bad.any():
             raise InputError(
@@ -75,9 +71,9 @@ class RegretRecorder:
                 self._curves[chunk, row + 1, now] = np.square(values - mean[:, None]).sum(axis=1)
             self._regret[chunk] = cumulative[-1]
         self._seen += rounds
-        self._block.clear()
+        self._filled = 0
 
     def finish(self) -> list[ChunkRegret]:
-        if self._block:
-            self._flush()
+        if self._block is not None and self._filled:
+            self._flush(self._block[: self._filled])
         return [ChunkRegret(regret, *curves) for regret, curves in zip(self._regret, self._curves, strict=True)]
