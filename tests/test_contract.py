@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from driftformer.agents.base import Privileged, ProblemShape
-from driftformer.agents.registry import AGENTS, full_label, label, make_agent
+from driftformer.agents.registry import AGENTS, BaseAgent, full_label, label, make_agent
 from driftformer.environments.presets import PRESETS, make_env
 from driftformer.errors import InputError
 from driftformer.randomness import CHUNK, Randomness
@@ -42,10 +42,18 @@ def test_agent_plays_environment_by_the_rules(env: str, agent: str, mode: str) -
     assert torch.equal(seen.arms, repeated.arms)
     totals = np.concatenate([chunk.regret for chunk in first.regrets])
     assert np.allclose(totals, seen.suboptimality.double().sum(dim=1).numpy(), rtol=1e-12)
-    learns = agent not in ("random", "optimal")
-    assert (seen.auxiliary_values is not None) == learns
+    assert (seen.auxiliary_values is not None) == player.learns
     if seen.auxiliary_values is not None:
         assert bool(seen.auxiliary_values.isfinite().all())
+
+
+def row_counts(state: object) -> list[int]:
+    """The leading dimension of every tensor in a state, however nested."""
+    if isinstance(state, torch.Tensor):
+        return [state.shape[0]]
+    if not dataclasses.is_dataclass(state):
+        return []
+    return [rows for value in vars(state).values() for rows in row_counts(value)]
 
 
 @pytest.mark.parametrize("agent", [name for name, entry in AGENTS.items() if not entry.privileged])
@@ -62,8 +70,7 @@ def test_ordinary_agent_learns_from_any_arm_and_keeps_problems_apart(agent: str)
             arm, info = player.act(state, features[:, t].contiguous(), rng)
             chosen.append(arm)
             state = player.update(state, features[:, t].contiguous(), arms[:, t], rewards[:, t], info)
-        for value in vars(state).values():
-            assert value.shape[0] == CHUNK, "a state is a dataclass of tensors with one row a problem"
+        assert all(rows == CHUNK for rows in row_counts(state)), "a state is tensors with one row a problem"
         return chosen
 
     other = rewards.clone()
@@ -89,6 +96,9 @@ def test_environment_config_is_plain_data_that_tells_settings_apart(env: str) ->
 def test_listed_options_are_the_true_ones(agent: str) -> None:
     player = make_agent(agent)
     assert player.name == agent == label(player)
-    fields = dataclasses.fields(player)  # type: ignore[arg-type]
-    assert {field.name: field.default for field in fields} == AGENTS[agent].options
+    fields = [field.name for field in dataclasses.fields(player)]  # type: ignore[arg-type]
+    assert fields == list(AGENTS[agent].options)
+    for option, listed in AGENTS[agent].options.items():
+        value = getattr(player, option)
+        assert value == (make_agent(listed) if isinstance(listed, BaseAgent) else listed)
     assert make_agent(full_label(player)) == player

@@ -6,7 +6,7 @@ import dataclasses
 
 from rich.table import Table
 
-from driftformer.agents.registry import AGENTS
+from driftformer.agents.registry import AGENTS, ALIASES
 from driftformer.environments.presets import PRESETS, Preset
 from driftformer.experiments import EXPERIMENTS
 
@@ -39,6 +39,8 @@ def _agents() -> Table:
     for name, entry in AGENTS.items():
         options = "  ".join(f"{key}={value}" for key, value in entry.options.items())
         table.add_row(name + (" *" if entry.privileged else ""), entry.summary, options)
+    for name, written in ALIASES.items():
+        table.add_row(name, f"the same as {written}", "")
     table.caption, table.caption_justify = "* is told what no agent can know", "left"
     return table
 

@@ -14,6 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
+from driftformer.errors import InputError
 from driftformer.randomness import Stream
 
 
@@ -43,6 +44,10 @@ class Agent(Protocol):
 
     @property
     def name(self) -> str: ...
+    @property
+    def learns(self) -> bool:
+        """Whether it has an auxiliary value."""
+        ...
 
     def init(self, shape: ProblemShape) -> Any:
         """The state before round 1: a dataclass of tensors with B rows each."""
@@ -77,6 +82,19 @@ class Truth(Protocol):
 
 
 @runtime_checkable
+class Observed(Protocol):
+    """An agent that can tell what happened inside it."""
+
+    def events(self, state: Any) -> dict[str, Tensor]:
+        """What happened in the last round, `[B]` each; kept with trajectories."""
+        ...
+
+    def diagnostics(self, state: Any) -> dict[str, Tensor]:
+        """What happened over all rounds so far, `[B]` each; kept with the regret."""
+        ...
+
+
+@runtime_checkable
 class Privileged(Protocol):
     """An agent that is told the environment's truth before it acts."""
 
@@ -87,6 +105,14 @@ class Privileged(Protocol):
     def why_not(self, environment: Any) -> str | None:
         """Why this agent cannot play here, or None if it can."""
         ...
+
+
+def check_base(base: Agent) -> None:
+    """Refuse to wrap an agent that has no auxiliary value, or one that must be told the truth."""
+    if isinstance(base, Privileged):
+        raise InputError(f"base is '{base.name}', which must be told the truth; use an ordinary agent")
+    if not base.learns:
+        raise InputError(f"base is '{base.name}', which has no auxiliary value; use one that learns")
 
 
 def place_of(arm: Tensor, arms: int) -> Tensor:

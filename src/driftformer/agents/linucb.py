@@ -33,6 +33,7 @@ class LinUCB:
     alpha: float = 1.0
     ridge: float = 1.0
     name: ClassVar[str] = "linucb"
+    learns: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         require_real("alpha", self.alpha, 0.0)

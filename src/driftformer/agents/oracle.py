@@ -41,6 +41,7 @@ class Oracle:
     alpha: float = 1.0
     explore: Literal["ucb", "thompson"] = "ucb"
     name: ClassVar[str] = "oracle"
+    learns: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         require_real("alpha", self.alpha, 0.0)

@@ -33,6 +33,7 @@ class Random:
     """Chooses uniformly among the offered arms."""
 
     name: ClassVar[str] = "random"
+    learns: ClassVar[bool] = False
 
     def init(self, shape: ProblemShape) -> NoState:
         return NoState()
@@ -49,6 +50,7 @@ class Optimal:
     """Always takes the arm with the highest mean reward; its regret is zero by definition."""
 
     name: ClassVar[str] = "optimal"
+    learns: ClassVar[bool] = False
 
     def why_not(self, environment: Any) -> None:
         return None

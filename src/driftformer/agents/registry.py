@@ -1,7 +1,8 @@
 """The named agents and their options. Nothing here imports torch, so that `driftformer list` answers at once.
 
-An agent is written as its name, or as its name with options behind an @: `linucb@alpha=2,ridge=0.5`. To add one, write
-its file and one entry here; the contract tests pick it up by themselves.
+An agent is written as its name, or as its name with options behind an @: `linucb@alpha=2,ridge=0.5`. An option that is
+itself an agent takes its options behind plus signs: `master@base=linucb+alpha=2,test_scale=0.03`. To add one, write its
+file and one entry here; the contract tests pick it up by themselves.
 """
 
 from __future__ import annotations
@@ -16,6 +17,12 @@ from driftformer.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
     from driftformer.agents.base import Agent
+
+
+class BaseAgent(str):
+    """The name of an agent that another one wraps, as an option."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True)
@@ -35,6 +42,12 @@ AGENTS: dict[str, Entry] = {
     "thompson": Entry(
         "thompson", "Thompson", "posterior sampling over ridge regression", {"variance": 0.3, "ridge": 1.0}
     ),
+    "master": Entry(
+        "master",
+        "Master",
+        "instances of a base agent at many scales, tests and restarts",
+        {"base": BaseAgent("linucb"), "c1": 1.0, "c2": 0.0, "test_scale": 1.0},
+    ),
     "oracle": Entry(
         "oracle", "Oracle", "knows drift, noise and prior, not w*: the limit", {"alpha": 1.0, "explore": "ucb"}, True
     ),
@@ -42,14 +55,23 @@ AGENTS: dict[str, Entry] = {
 }
 
 
+ALIASES: dict[str, str] = {
+    "master-linucb": "master@base=linucb",
+    "master-thompson": "master@base=thompson",
+}
+"""Other names; options may follow them too."""
+
+
 def make_agent(spec: str, **options: Any) -> Agent:
     """An agent from its name, with options behind an @ or as keywords."""
-    name, _, written = spec.partition("@")
+    name, at, written = spec.partition("@")
+    if name in ALIASES:
+        return make_agent(ALIASES[name] + ("," + written if at else ""), **options)
     if name not in AGENTS:
-        raise unknown_name("agent", name, AGENTS)
+        raise unknown_name("agent", name, [*AGENTS, *ALIASES])
     entry = AGENTS[name]
     kind = getattr(importlib.import_module(f"driftformer.agents.{entry.module}"), entry.kind)
-    if "@" in spec:
+    if at:
         options = _parse(spec, written) | options
     for option in options:
         if option not in entry.options:
@@ -73,11 +95,19 @@ def full_label(agent: Agent) -> str:
 def _written(agent: Agent, shown: Callable[[Any, Any], bool]) -> str:
     parts = []
     for field in dataclasses.fields(cast(Any, agent)):
-        default: Any = field.default
-        value = type(default)(getattr(agent, field.name))  # alpha=2 and alpha=2.0 are one agent
+        factory: Any = field.default_factory
+        default: Any = field.default if factory is dataclasses.MISSING else factory()
+        value = getattr(agent, field.name)
         if shown(value, default):
-            parts.append(f"{field.name}={value}")
+            wrapped = dataclasses.is_dataclass(default)
+            # alpha=2 and alpha=2.0 are one agent; a wrapped one's options stand behind plus signs
+            text = _plus(_written(value, shown)) if wrapped else str(type(default)(value))
+            parts.append(f"{field.name}={text}")
     return agent.name + ("@" + ",".join(parts) if parts else "")
+
+
+def _plus(written: str) -> str:
+    return written.replace("@", "+").replace(",", "+")
 
 
 def _parse(spec: str, written: str) -> dict[str, str]:
@@ -94,7 +124,14 @@ def _parse(spec: str, written: str) -> dict[str, str]:
 
 def _convert(name: str, option: str, value: Any, default: Any) -> Any:
     """A value, perhaps text from a command line, in the type of the option's default."""
+    if isinstance(default, BaseAgent):
+        return make_agent(_unplus(value)) if isinstance(value, str) else value
     try:
         return type(default)(value)
     except (TypeError, ValueError):
         raise InputError(f"agent '{name}': {option} is {value!r}; give a {type(default).__name__}") from None
+
+
+def _unplus(written: str) -> str:
+    name, plus, rest = written.partition("+")
+    return name + ("@" + rest.replace("+", ",") if plus else "")

@@ -26,6 +26,7 @@ class Thompson:
     variance: float = 0.3
     ridge: float = 1.0
     name: ClassVar[str] = "thompson"
+    learns: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         require_real("variance", self.variance, 0.0)

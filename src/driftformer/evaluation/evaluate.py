@@ -133,7 +133,8 @@ def _rows(trajectories: Trajectories | None, place: int, chunk: Chunk) -> Arrays
     if trajectories is None:
         return None
     rows = slice(place * CHUNK, place * CHUNK + chunk.count)
-    return {name: value[rows].cpu().numpy() for name, value in vars(trajectories).items() if value is not None}
+    kept = {name: value for name, value in vars(trajectories).items() if isinstance(value, torch.Tensor)}
+    return {name: value[rows].cpu().numpy() for name, value in {**kept, **trajectories.events}.items()}
 
 
 def _add_timing(before: Mapping[str, float] | None, task: Task, outcome: Outcome) -> dict[str, float]:

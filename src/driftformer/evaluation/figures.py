@@ -27,10 +27,12 @@ COLOURS: dict[str, str] = {
     "random": "#999999",
     "linucb": "#0072B2",
     "thompson": "#E69F00",
+    "master-linucb": "#009E73",
+    "master-thompson": "#CC79A7",
     "oracle": "#000000",
     "optimal": "#000000",
 }
-_OTHERS = ("#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442")
+_OTHERS = ("#D55E00", "#56B4E9", "#F0E442", "#009E73", "#CC79A7")
 _STYLES = ("-", "--", ":", "-.")
 _LABELS: dict[Kind, str] = {"regret": "cumulative dynamic regret", "suboptimality": "suboptimality"}
 

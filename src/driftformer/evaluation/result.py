@@ -59,6 +59,10 @@ def summarize(
                 "suboptimality_curve": regret.suboptimality.mean.tolist(),
                 "suboptimality_curve_std": regret.suboptimality.std.tolist(),
                 "suboptimality_curve_stderr": regret.suboptimality.stderr.tolist(),
+                "diagnostics": {
+                    key: {"mean": float(value.mean()), "max": float(value.max())}
+                    for key, value in regret.diagnostics.items()
+                },
             }
             for name, regret in regrets.items()
         },

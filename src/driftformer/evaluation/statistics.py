@@ -32,6 +32,7 @@ class AgentRegret:
     final: Array  # [runs] cumulative dynamic regret of each run
     regret: Curve
     suboptimality: Curve
+    diagnostics: dict[str, Array]  # [runs] each: what the agent told of itself
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,9 @@ def combine(chunks: Sequence[ChunkRegret]) -> AgentRegret:
         final=np.concatenate([chunk.regret for chunk in chunks]),
         regret=_merge(counts, [(chunk.regret_mean, chunk.regret_squares) for chunk in chunks]),
         suboptimality=_merge(counts, [(chunk.suboptimality_mean, chunk.suboptimality_squares) for chunk in chunks]),
+        diagnostics={
+            name: np.concatenate([chunk.diagnostics[name] for chunk in chunks]) for name in chunks[0].diagnostics
+        },
     )
 
 

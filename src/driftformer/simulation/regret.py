@@ -7,7 +7,8 @@ merge without loss of precision), and for each problem its final regret.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,7 @@ class ChunkRegret:
     suboptimality_squares: Array  # [T] sum of squared deviations from that mean
     regret_mean: Array  # [T]
     regret_squares: Array  # [T]
+    diagnostics: dict[str, Array] = field(default_factory=dict)  # [n] each: what the agent tells of itself
 
 
 class RegretRecorder:
@@ -73,7 +75,17 @@ class RegretRecorder:
         self._seen += rounds
         self._filled = 0
 
-    def finish(self) -> list[ChunkRegret]:
+    def finish(self, diagnostics: Mapping[str, Tensor] | None = None) -> list[ChunkRegret]:
+        """One regret for each chunk, with what the agent tells of each problem, `[B]`."""
         if self._block is not None and self._filled:
             self._flush(self._block[: self._filled])
-        return [ChunkRegret(regret, *curves) for regret, curves in zip(self._regret, self._curves, strict=True)]
+        told = {name: value.double().cpu().numpy() for name, value in (diagnostics or {}).items()}
+        chunks = []
+        for place, count in enumerate(self._counts):
+            rows = slice(place * CHUNK, place * CHUNK + count)
+            own = {name: value[rows] for name, value in told.items()}
+            suboptimality, suboptimality_squares, regret, regret_squares = self._curves[place]
+            chunks.append(
+                ChunkRegret(self._regret[place], suboptimality, suboptimality_squares, regret, regret_squares, own)
+            )
+        return chunks

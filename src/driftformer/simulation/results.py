@@ -37,6 +37,9 @@ FORMAT = 1
 
 Arrays = Mapping[str, NDArray[Any]]
 
+_CURVES = [field.name for field in fields(ChunkRegret) if field.name != "diagnostics"]
+_TOLD = "diagnostics."
+
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Put a whole file in place, or nothing."""
@@ -100,16 +103,21 @@ class ResultsFolder:
     def save(self, agent: str, chunk: Chunk, regret: ChunkRegret, trajectories: Arrays | None) -> None:
         if trajectories is not None:
             self._write(self._place(agent, chunk, ".trajectories"), trajectories)
-        self._write(self._place(agent, chunk), {field.name: getattr(regret, field.name) for field in fields(regret)})
+        arrays = {name: getattr(regret, name) for name in _CURVES}
+        told = {f"{_TOLD}{name}": value for name, value in regret.diagnostics.items()}
+        self._write(self._place(agent, chunk), arrays | told)
 
     def load(self, agent: str, chunk: Chunk) -> ChunkRegret:
         path = self._place(agent, chunk)
         arrays = self._read(path)
         horizon = self.config["environment"]["horizon"]
-        shapes = {field.name: ((chunk.count if field.name == "regret" else horizon),) for field in fields(ChunkRegret)}
+        told = {name.removeprefix(_TOLD): arrays.pop(name) for name in list(arrays) if name.startswith(_TOLD)}
+        shapes = {name: ((chunk.count if name == "regret" else horizon),) for name in _CURVES}
         if {name: array.shape for name, array in arrays.items()} != shapes:
             raise _broken(path, "its arrays have other names or sizes")
-        return ChunkRegret(**arrays)
+        if any(value.shape != (chunk.count,) for value in told.values()):
+            raise _broken(path, "its diagnostics have another size")
+        return ChunkRegret(**arrays, diagnostics=told)
 
     def load_trajectories(self, agent: str, chunk: Chunk) -> Arrays:
         """Arms, rewards, suboptimality and auxiliary values, each `[count, T]`."""

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from driftformer.agents.base import Agent, Privileged, ProblemShape
+from driftformer.agents.base import Agent, Observed, Privileged, ProblemShape
 from driftformer.environments.base import Environment
 from driftformer.errors import InputError
 from driftformer.randomness import CHUNK, Randomness
@@ -28,6 +28,7 @@ class Trajectories:
     rewards: Tensor  # [B, T]
     suboptimality: Tensor  # [B, T]
     auxiliary_values: Tensor | None  # [B, T]
+    events: dict[str, Tensor]  # [B, T] each: what the agent tells of every round
 
 
 @dataclass(frozen=True)
@@ -81,11 +82,12 @@ def rollout(
             randomness.batch, environment.horizon, environment.arms, environment.dim, randomness.device, dtype
         )
         recorder = RegretRecorder(list(counts or [CHUNK] * len(chunks)), environment.horizon)
-        history: list[tuple[Tensor, Tensor, Tensor, Tensor | None]] = []
+        history: list[_Round] = []
         state: Any = agent.init(shape)
         world = environment.reset(randomness)
         rng = randomness.stream("agent")
         informed = agent if isinstance(agent, Privileged) else None
+        observed = agent if isinstance(agent, Observed) else None
         for t in range(1, environment.horizon + 1):
             if informed is not None:
                 state = informed.inform(state, environment.truth(world))
@@ -94,19 +96,32 @@ def rollout(
             state = agent.update(state, world.action_set, arm, reward, info)
             recorder.add(gap)
             if trajectories:
-                history.append((arm.int(), reward, gap, info.auxiliary_value))
+                events = observed.events(state) if observed is not None else {}
+                history.append(_Round(arm.int(), reward, gap, info.auxiliary_value, events))
             world = following
             if on_rounds is not None and (t % _REPORT == 0 or t == environment.horizon):
                 on_rounds(randomness.batch * ((t - 1) % _REPORT + 1))
-        return Rollout(recorder.finish(), _stack(history) if trajectories else None)
+        diagnostics = observed.diagnostics(state) if observed is not None else {}
+        return Rollout(recorder.finish(diagnostics), _stack(history) if trajectories else None)
 
 
-def _stack(history: list[tuple[Tensor, Tensor, Tensor, Tensor | None]]) -> Trajectories:
-    arms, rewards, gaps, auxiliary = zip(*history, strict=True)
-    known = [value for value in auxiliary if value is not None]
+@dataclass(frozen=True)
+class _Round:
+    """One round of all problems, `[B]` each."""
+
+    arm: Tensor
+    reward: Tensor
+    gap: Tensor
+    auxiliary_value: Tensor | None
+    events: dict[str, Tensor]
+
+
+def _stack(history: list[_Round]) -> Trajectories:
+    auxiliary = [one.auxiliary_value for one in history if one.auxiliary_value is not None]
     return Trajectories(
-        torch.stack(arms, dim=1),
-        torch.stack(rewards, dim=1),
-        torch.stack(gaps, dim=1),
-        torch.stack(known, dim=1) if known else None,
+        torch.stack([one.arm for one in history], dim=1),
+        torch.stack([one.reward for one in history], dim=1),
+        torch.stack([one.gap for one in history], dim=1),
+        torch.stack(auxiliary, dim=1) if auxiliary else None,
+        {name: torch.stack([one.events[name] for one in history], dim=1) for name in history[0].events},
     )

@@ -1,0 +1,221 @@
+"""MASTER (Algorithms 1 and 2; Wei and Luo, 2021): multi-scale instances of any base agent, tests, restarts.
+
+Time is cut into blocks of 1, 2, 4, … rounds. Within a block of 2^n rounds MALG schedules instances of the base agent
+at orders 0..n, and in each round the live instance of the lowest order acts and learns. Two tests compare what was
+hoped for with what came; if one fails, everything begins again with a block of one round.
+
+All instances of all problems live in one bank, a base state with B·M rows; a round touches only the rows that are
+active or newly started. Every problem keeps its own time: its block, its round in it, its instances.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from driftformer.agents.base import Agent, ProblemShape, check_base, pick
+from driftformer.agents.linucb import LinUCB
+from driftformer.agents.restart import join_rows, put_rows, restart, split_rows, take_rows
+from driftformer.agents.schedule import Schedule, check_rho, schedule
+from driftformer.errors import require_real
+from driftformer.randomness import Stream
+
+
+@dataclass(frozen=True)
+class MasterState:
+    """One row a problem."""
+
+    shape: ProblemShape
+    bank: Any  # the base agent's states, [B, M, …]: one for each order
+    n: Tensor  # [B] the order of the block
+    tau: Tensor  # [B] the coming round of the block, from 0
+    live: Tensor  # [B, M] bool: orders with an instance in the round before
+    lowest: Tensor  # [B] U_t: the least auxiliary value of the block so far
+    hoped: Tensor  # [B] sum of r̃ − r over the block
+    earned: Tensor  # [B] sum of rewards over the block
+    earned_before: Tensor  # [B, M] that sum when the order's instance started
+    happened: Happened
+
+
+@dataclass(frozen=True)
+class Happened:
+    """What an observer may want to know; nothing depends on it."""
+
+    order: Tensor  # [B] the order that was active in the last round
+    block: Tensor  # [B] bool: the last round was the first of a block
+    failed: Tensor  # [B] the test that failed after it: 0 for none, 1, 2, or 3 for both
+    ratios: Tensor  # [B, 2] each test's statistic over its threshold, 1 or more where it failed; -inf where not held
+    restarts: Tensor  # [B] how often a test has failed so far
+    closest: Tensor  # [B, 2] the largest ratios so far
+
+
+@dataclass(frozen=True)
+class MasterInfo:
+    auxiliary_value: Tensor  # [B] the active instance's
+    schedule: Schedule
+    rows: Tensor  # [B] where the active instances stand in the bank
+    instance: Any  # their states, [B, …]
+    base: Any  # what the base agent hands on
+
+
+@dataclass(frozen=True)
+class Master:
+    """MASTER over any base agent that has an auxiliary value.
+
+    ρ(t) = c1/√t + c2/t; the tests use ρ̂(t) = 6(log₂T + 1)·ln T·ρ(t), times `test_scale`, with T the horizon.
+    """
+
+    base: Agent = field(default_factory=LinUCB)
+    c1: float = 1.0
+    c2: float = 0.0
+    test_scale: float = 1.0
+    name: ClassVar[str] = "master"
+    learns: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        require_real("c1", self.c1)
+        require_real("c2", self.c2)
+        require_real("test_scale", self.test_scale, 0.0, above=True)
+        check_rho(self.rho, 2**30)
+        check_base(self.base)
+
+    def rho(self, t: int) -> float:
+        """ρ, the rate at which the base agent's average regret falls."""
+        return self.c1 / math.sqrt(t) + self.c2 / t
+
+    def rho_hat(self, t: int, horizon: int) -> float:
+        """ρ̂ of Algorithm 2; its T is the horizon (a block's length would make it zero in the first block)."""
+        return self.test_scale * 6 * (math.log2(horizon) + 1) * math.log(horizon) * self.rho(t)
+
+    def init(self, shape: ProblemShape) -> MasterState:
+        orders = shape.horizon.bit_length()  # blocks of 1, 2, …, 2^(orders-1) rounds hold every horizon
+        count = torch.zeros(shape.batch, dtype=torch.long, device=shape.device)
+        total = count.double()
+        by_order = total.unsqueeze(1).expand(-1, orders)
+        never = torch.full((shape.batch, 2), -math.inf, dtype=torch.double, device=shape.device)
+        return MasterState(
+            shape=shape,
+            bank=split_rows(self.base.init(replace(shape, batch=shape.batch * orders)), orders),
+            n=count,
+            tau=count.clone(),
+            live=by_order.bool(),
+            lowest=torch.full_like(total, math.inf),
+            hoped=total,
+            earned=total.clone(),
+            earned_before=by_order.clone(),
+            happened=Happened(count.clone(), count.bool(), count.clone(), never, count.clone(), never.clone()),
+        )
+
+    def act(self, state: MasterState, action_set: Tensor, rng: Stream) -> tuple[Tensor, MasterInfo]:
+        batch, orders = state.live.shape
+        tables = self._tables(orders, state.shape.horizon, state.n.device)
+        coins = rng.uniform(orders)
+        now = schedule(state.tau, state.live, coins, tables.lengths, tables.lengths, tables.probabilities[state.n])
+        rows = torch.arange(batch, device=now.active.device) * orders + now.active
+        instance = take_rows(join_rows(state.bank), rows)
+        instance = restart(instance, pick(now.started, now.active), self._fresh(state.shape))
+        arm, info = self.base.act(instance, action_set, rng)
+        return arm, MasterInfo(info.auxiliary_value, now, rows, instance, info)
+
+    def update(
+        self, state: MasterState, action_set: Tensor, arm: Tensor, reward: Tensor, info: MasterInfo
+    ) -> MasterState:
+        now = info.schedule
+        bank = join_rows(state.bank)
+        restart(bank, now.started.flatten(), self._fresh(state.shape))
+        put_rows(bank, info.rows, self.base.update(info.instance, action_set, arm, reward, info.base))
+
+        hope, paid = info.auxiliary_value.double(), reward.double()
+        earned_before = torch.where(now.started, state.earned.unsqueeze(1), state.earned_before)
+        earned, hoped = state.earned + paid, state.hoped + hope - paid
+        lowest = torch.minimum(state.lowest, hope)
+        ratios = self._test(state, now, earned.unsqueeze(1) - earned_before, lowest, hoped)
+        fails = ratios >= 1  # [B, 2]
+        failed = fails.any(dim=1)
+
+        over = state.tau + 1 == 2**state.n
+        ends = failed | over
+        return MasterState(
+            shape=state.shape,
+            bank=state.bank,
+            n=torch.where(failed, 0, state.n + over),
+            tau=torch.where(ends, 0, state.tau + 1),
+            live=now.live & ~ends.unsqueeze(1),
+            lowest=lowest.masked_fill(ends, math.inf),
+            hoped=hoped.masked_fill(ends, 0.0),
+            earned=earned.masked_fill(ends, 0.0),
+            earned_before=earned_before,
+            happened=Happened(
+                order=now.active,
+                block=state.tau == 0,
+                failed=fails[:, 0] + 2 * fails[:, 1].long(),
+                ratios=ratios,
+                restarts=state.happened.restarts + failed,
+                closest=torch.maximum(state.happened.closest, ratios),
+            ),
+        )
+
+    def _test(self, state: MasterState, now: Schedule, earned: Tensor, lowest: Tensor, hoped: Tensor) -> Tensor:
+        """Tests 1 and 2 as statistic over threshold, `[B, 2]`: at least 1 means that a test fails.
+
+        Test 1, at the end of an order-m instance: the average reward over its interval, all rounds of it, less U_t,
+        against 9·ρ̂(2^m). Test 2, in every round: the block's average of r̃ − r against 3·ρ̂ of its length so far.
+        """
+        tables = self._tables(now.live.shape[1], state.shape.horizon, lowest.device)
+        excess = earned / tables.lengths - lowest.unsqueeze(1)  # [B, M]
+        first = (excess / (9 * tables.rho_hat)).masked_fill(~now.ending, -math.inf).amax(dim=1)
+        rounds = (state.tau + 1).double()
+        rho_hat = tables.factor * (self.c1 * rounds.rsqrt() + self.c2 / rounds)
+        return torch.stack([first, hoped / rounds / (3 * rho_hat)], dim=1)
+
+    def _fresh(self, shape: ProblemShape) -> Any:
+        """One instance that has seen nothing."""
+        return self.base.init(replace(shape, batch=1))
+
+    @lru_cache(maxsize=8)  # noqa: B019 (a description is small and lives as long as its results)
+    def _tables(self, orders: int, horizon: int, device: torch.device) -> _Tables:
+        lengths = [2**m for m in range(orders)]
+        probabilities = [
+            [self.rho(2**n) / self.rho(length) if length <= 2**n else 0.0 for length in lengths] for n in range(orders)
+        ]
+        return _Tables(
+            torch.tensor(lengths, device=device),
+            torch.tensor(probabilities, dtype=torch.double, device=device),
+            torch.tensor([self.rho_hat(m, horizon) for m in lengths], dtype=torch.double, device=device),
+            self.rho_hat(1, horizon) / self.rho(1),
+        )
+
+    def events(self, state: MasterState) -> dict[str, Tensor]:
+        """What happened in the last round, for those who record trajectories."""
+        happened = state.happened
+        return {
+            "active_order": happened.order,
+            "block_start": happened.block,
+            "failed_test": happened.failed,
+            "test1_ratio": happened.ratios[:, 0],
+            "test2_ratio": happened.ratios[:, 1],
+        }
+
+    def diagnostics(self, state: MasterState) -> dict[str, Tensor]:
+        """What happened over all rounds: restarts, and how close each test came (1 is a failure)."""
+        closest = state.happened.closest
+        return {
+            "restarts": state.happened.restarts,
+            "test1_closest_ratio": closest[:, 0],
+            "test2_closest_ratio": closest[:, 1],
+        }
+
+
+@dataclass(frozen=True)
+class _Tables:
+    """ρ in all the forms that a round needs, in float64."""
+
+    lengths: Tensor  # [M] 2^m
+    probabilities: Tensor  # [N, M] ρ(2^n)/ρ(2^m), zero for m > n
+    rho_hat: Tensor  # [M] ρ̂(2^m)
+    factor: float  # ρ̂/ρ

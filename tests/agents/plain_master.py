@@ -1,0 +1,104 @@
+"""MASTER for one problem, one line of Algorithms 1 and 2 after the other, with nothing batched and nothing clever."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tests.plain import PlainRidge, linucb_bounds
+
+Vector = NDArray[np.float64]
+
+
+@dataclass
+class Instance:
+    """alg in Algorithm 1, with alg.s and alg.e as rounds of the block."""
+
+    order: int
+    start: int
+    end: int
+    model: PlainRidge
+
+
+@dataclass
+class Log:
+    """What happened, round by round."""
+
+    arms: list[int] = field(default_factory=list)
+    orders: list[int] = field(default_factory=list)
+    auxiliary: list[float] = field(default_factory=list)
+    lowest: list[float] = field(default_factory=list)
+    scheduled: list[set[int]] = field(default_factory=list)
+    blocks: list[int] = field(default_factory=list)
+    first: list[float] = field(default_factory=list)  # Test 1: largest statistic over threshold, -inf where not held
+    second: list[float] = field(default_factory=list)
+    failed: list[int] = field(default_factory=list)
+
+
+def plain_master(
+    horizon: int,
+    dim: int,
+    action_sets: Callable[[int], Vector],  # of round t, from 0
+    pull: Callable[[int, int], float],  # reward of an arm in round t
+    coins: Vector,  # [T, M] Unif[0,1)
+    alpha: float,
+    test_scale: float,
+) -> Log:
+    """Play LinUCB under MASTER with ρ(t) = 1/√t."""
+
+    def rho(t: int) -> float:
+        return 1 / math.sqrt(t)
+
+    def rho_hat(t: int) -> float:
+        return test_scale * 6 * (math.log2(horizon) + 1) * math.log(horizon) * rho(t)
+
+    log = Log()
+    t, n = 0, 0
+    while t < horizon:  # Algorithm 2, line 2
+        block_start, restarted = t, False
+        instances: list[Instance] = []
+        rewards: list[float] = []
+        hopes: list[float] = []
+        while t < block_start + 2**n and t < horizon:
+            tau = t - block_start
+            for m in range(n, -1, -1):  # Algorithm 1
+                if tau % 2**m == 0 and coins[t, m] < rho(2**n) / rho(2**m):
+                    instances.append(Instance(m, tau, tau + 2**m - 1, PlainRidge(dim, ridge=1.0)))
+            scheduled = [instance for instance in instances if instance.start <= tau <= instance.end]
+            active = min(scheduled, key=lambda instance: instance.order)
+            arms = action_sets(t)
+            bounds = linucb_bounds(active.model, arms, alpha)
+            arm = int(bounds.argmax())
+            reward = pull(t, arm)
+            active.model.learn(arms[arm], reward)
+            hopes.append(float(bounds[arm]))
+            rewards.append(reward)
+            lowest = min(hopes)  # U_t
+            first = max(
+                (
+                    (np.mean(rewards[instance.start : instance.end + 1]) - lowest) / (9 * rho_hat(2**instance.order))
+                    for instance in scheduled
+                    if instance.end == tau
+                ),
+                default=-math.inf,
+            )
+            second = float(np.mean(np.subtract(hopes, rewards))) / (3 * rho_hat(tau + 1))
+            log.arms.append(arm)
+            log.orders.append(active.order)
+            log.auxiliary.append(hopes[-1])
+            log.lowest.append(lowest)
+            log.scheduled.append({instance.order for instance in scheduled})
+            log.blocks.append(n if tau == 0 else -1)
+            log.first.append(float(first))
+            log.second.append(second)
+            log.failed.append((first >= 1) + 2 * (second >= 1))
+            t += 1
+            if first >= 1 or second >= 1:
+                restarted = True
+                break
+        n = 0 if restarted else n + 1
+    return log
