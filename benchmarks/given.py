@@ -46,7 +46,7 @@ class GivenFeatures:
     def _offer(self, world: LinearBanditWorld) -> LinearBanditWorld:
         action_set = self.pool[world.t % len(self.pool)]
         means = mean_rewards_of(action_set, world.effect)
-        return LinearBanditWorld(world.t, action_set, means, world.effect, world.origin, world.memory)
+        return LinearBanditWorld(world.t, action_set, means, world.effect, world.origin, world.memory, world.changed)
 
     def truth(self, world: LinearBanditWorld) -> Any:
         return self.bandit.truth(world)

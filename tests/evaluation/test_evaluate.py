@@ -79,7 +79,7 @@ def test_the_table_ranks_agents_and_marks_the_privileged() -> None:
     ]
     assert [line[0] for line in lines] == ["oracle", "linucb", "random"]
     assert lines[0][1] == "*"
-    assert "against linucb" in text
+    assert "difference: to linucb on the same problems" in text
 
 
 @pytest.mark.parametrize(

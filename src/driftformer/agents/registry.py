@@ -42,6 +42,36 @@ AGENTS: dict[str, Entry] = {
     "thompson": Entry(
         "thompson", "Thompson", "posterior sampling over ridge regression", {"variance": 0.3, "ridge": 1.0}
     ),
+    "discounted-linucb": Entry(
+        "discounted",
+        "DiscountedLinUCB",
+        "D-LinUCB: old observations fade, two matrices",
+        {"gamma": 0.95, "alpha": 1.0, "ridge": 1.0},
+    ),
+    "weighted-linucb": Entry(
+        "discounted",
+        "WeightedLinUCB",
+        "LB-WeightUCB: old observations fade, one matrix",
+        {"gamma": 0.95, "alpha": 1.0, "ridge": 1.0},
+    ),
+    "discounted-thompson": Entry(
+        "discounted",
+        "DiscountedThompson",
+        "D-LinTS: posterior sampling, old observations fade",
+        {"gamma": 0.95, "variance": 0.3, "ridge": 1.0},
+    ),
+    "sliding-window-linucb": Entry(
+        "sliding_window",
+        "SlidingWindowLinUCB",
+        "LinUCB on the last rounds only",
+        {"window": 100, "alpha": 1.0, "ridge": 1.0},
+    ),
+    "restart": Entry(
+        "periodic",
+        "PeriodicRestart",
+        "a base agent that begins again every so many rounds",
+        {"base": BaseAgent("linucb"), "every": 100},
+    ),
     "master": Entry(
         "master",
         "Master",
@@ -51,11 +81,19 @@ AGENTS: dict[str, Entry] = {
     "oracle": Entry(
         "oracle", "Oracle", "knows drift, noise and prior, not w*: the limit", {"alpha": 1.0, "explore": "ucb"}, True
     ),
+    "change-point-oracle": Entry(
+        "periodic",
+        "ChangePointOracle",
+        "a base agent that begins again where rewards truly change",
+        {"base": BaseAgent("linucb")},
+        True,
+    ),
     "optimal": Entry("reference", "Optimal", "knows every mean reward: regret zero", {}, True),
 }
 
 
 ALIASES: dict[str, str] = {
+    "restart-linucb": "restart@base=linucb",
     "master-linucb": "master@base=linucb",
     "master-thompson": "master@base=thompson",
 }

@@ -26,6 +26,7 @@ class Truth:
     scale: Tensor  # [B]
     shift: Tensor  # [B]
     redrawn: Tensor  # [B] bool: w* is a fresh draw from the prior since the round before
+    changed: Tensor  # [B] bool: w*, scale or shift are others than in the round before
     noise: float
     prior_mean: float
     prior_variance: float

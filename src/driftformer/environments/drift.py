@@ -51,6 +51,11 @@ class Drift(Protocol):
         """Whether w_t only ever stays the same or is redrawn from the prior (and `redrawn` says so)."""
         ...
 
+    @property
+    def abrupt(self) -> bool:
+        """Whether w_t, scale_t and shift_t change at single rounds only, if at all."""
+        ...
+
     def start(self, start: Start) -> Any:
         """Draw what this drift needs to know for all rounds; its memory."""
         ...
@@ -65,6 +70,7 @@ class Stationary:
     """Nothing changes."""
 
     piecewise_constant: ClassVar[bool] = True
+    abrupt: ClassVar[bool] = True
 
     def start(self, start: Start) -> None:
         return None
@@ -82,6 +88,10 @@ class Compose:
     @property
     def piecewise_constant(self) -> bool:
         return all(drift.piecewise_constant for drift in self.drifts)
+
+    @property
+    def abrupt(self) -> bool:
+        return all(drift.abrupt for drift in self.drifts)
 
     def start(self, start: Start) -> tuple[Any, ...]:
         return tuple(drift.start(start) for drift in self.drifts)
@@ -101,6 +111,7 @@ class Affine:
     scale: float
     shift: float
     piecewise_constant: ClassVar[bool] = True
+    abrupt: ClassVar[bool] = True
 
     def start(self, start: Start) -> None:
         return None
@@ -116,6 +127,7 @@ class Elevated:
     windows: tuple[tuple[int, int], ...]
     lift: float
     piecewise_constant: ClassVar[bool] = True
+    abrupt: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         require_real("lift", self.lift)
@@ -138,6 +150,7 @@ class Cosine:
     b: float
     phase: float = 0.0
     piecewise_constant: ClassVar[bool] = True
+    abrupt: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         require_real("b", self.b)
@@ -160,6 +173,7 @@ class Jumps:
     changes: int = 4
     times: tuple[int, ...] = ()
     piecewise_constant: ClassVar[bool] = True
+    abrupt: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         require_count("changes", self.changes, 0)
@@ -207,6 +221,7 @@ class RandomWalk:
 
     budget: float
     piecewise_constant: ClassVar[bool] = False
+    abrupt: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         require_real("budget", self.budget, 0.0)
@@ -230,6 +245,7 @@ class Rotation:
 
     budget: float
     piecewise_constant: ClassVar[bool] = False
+    abrupt: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         require_real("budget", self.budget, 0.0)
@@ -267,6 +283,7 @@ class Seasonal:
     period: float
     seasons: int = 2
     piecewise_constant: ClassVar[bool] = False
+    abrupt: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         require_real("period", self.period, 0.0, above=True)
@@ -291,6 +308,7 @@ class FunctionDrift:
 
     function: Callable[[int, Tensor], Tensor]
     piecewise_constant: ClassVar[bool] = False
+    abrupt: ClassVar[bool] = False
 
     def start(self, start: Start) -> None:
         return None

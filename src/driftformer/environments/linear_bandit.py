@@ -31,6 +31,7 @@ class LinearBanditWorld:
     effect: drifts.Effect
     origin: drifts.Effect  # before any drift: w* as drawn, scale 1, shift 0
     memory: Any  # the drift's
+    changed: Tensor  # [B] bool: w, scale or shift are others than in the round before
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +59,11 @@ class LinearBandit:
         """Whether w* only ever stays the same or is redrawn from the prior."""
         return self.drift.piecewise_constant
 
+    @property
+    def abrupt(self) -> bool:
+        """Whether rewards change at single rounds only, if at all."""
+        return self.drift.abrupt
+
     def reset(self, randomness: Randomness) -> LinearBanditWorld:
         w = prior.draw(self.prior, self.dim, randomness.stream("parameter"))
         one = torch.ones_like(w[:, 0])
@@ -66,7 +72,8 @@ class LinearBandit:
         memory = self.drift.start(drifts.Start(w, self.horizon, self.prior, rng))
         effect, memory = self.drift.at(1, origin, memory, rng)
         action_set = randomness.stream("features").symmetric(self.arms, self.dim)
-        return LinearBanditWorld(1, action_set, mean_rewards_of(action_set, effect), effect, origin, memory)
+        means = mean_rewards_of(action_set, effect)
+        return LinearBanditWorld(1, action_set, means, effect, origin, memory, torch.zeros_like(origin.redrawn))
 
     def step(
         self, world: LinearBanditWorld, arm: Tensor, randomness: Randomness
@@ -88,16 +95,24 @@ class LinearBandit:
             action_set = randomness.stream("features").symmetric(self.arms, self.dim)
         if action_set is not world.action_set or effect is not world.effect:
             mean_rewards = mean_rewards_of(action_set, effect)
-        return LinearBanditWorld(t, action_set, mean_rewards, effect, world.origin, memory)
+        changed = world.origin.redrawn if effect is world.effect else _changed(world.effect, effect)
+        return LinearBanditWorld(t, action_set, mean_rewards, effect, world.origin, memory, changed)
 
     def truth(self, world: LinearBanditWorld) -> Truth:
         mean, variance = prior.moments(self.prior, self.dim)
         effect = world.effect
-        return Truth(world.mean_rewards, effect.scale, effect.shift, effect.redrawn, self.noise, mean, variance)
+        return Truth(
+            world.mean_rewards, effect.scale, effect.shift, effect.redrawn, world.changed, self.noise, mean, variance
+        )
 
     def config(self) -> dict[str, Any]:
         plain = ("name", "horizon", "dim", "arms", "noise", "prior", "arm_mode")
         return {key: getattr(self, key) for key in plain} | {"drift": drifts.config(self.drift)}
+
+
+def _changed(before: drifts.Effect, after: drifts.Effect) -> Tensor:
+    moved = (before.w != after.w).any(dim=1) if before.w is not after.w else after.redrawn
+    return moved | (before.scale != after.scale) | (before.shift != after.shift)
 
 
 def mean_rewards_of(arms: Tensor, effect: drifts.Effect) -> Tensor:

@@ -85,14 +85,14 @@ def render(summary: Mapping[str, Any], timing: Mapping[str, Mapping[str, float]]
     reference = next((name for name in ranking if not agents[name]["privileged"]), ranking[0])
     table = Table(
         title=f"\n{describe(summary)}",
-        caption=_caption(agents),
+        caption=_caption(agents, reference),
         title_justify="left",
         caption_justify="left",
         box=SIMPLE_HEAD,
         pad_edge=False,
     )
-    table.add_column("agent", no_wrap=True)
-    for heading in ("dynamic regret", "std", f"against {reference} (95%)", "rounds/CPU-s"):
+    table.add_column("agent", overflow="fold")
+    for heading in ("dynamic regret", "std", "difference (95%)", "rounds/CPU-s"):
         table.add_column(heading, justify="right", no_wrap=True)
     for name in ranking:
         row = agents[name]
@@ -118,8 +118,9 @@ def describe(summary: Mapping[str, Any]) -> str:
     return f"{environment['name']}: {', '.join(settings)}, seed {summary['seed']}"
 
 
-def _caption(agents: Mapping[str, Any]) -> str:
+def _caption(agents: Mapping[str, Any], reference: str) -> str:
     notes = ["± standard error, std between runs; less is better"]
+    notes += [f"difference: to {reference} on the same problems"] if len(agents) > 1 else []
     notes += ["* is told what no agent can know"] if any(row["privileged"] for row in agents.values()) else []
     return "; ".join(notes)
 

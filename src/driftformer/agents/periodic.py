@@ -1,0 +1,101 @@
+"""Restarts that need no test: after a fixed number of rounds, or, by an oracle, where the world truly changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from driftformer.agents.base import Agent, ProblemShape, Truth, check_base
+from driftformer.agents.linucb import LinUCB
+from driftformer.agents.restart import restart
+from driftformer.errors import require_count
+from driftformer.randomness import Stream
+
+
+@dataclass(frozen=True)
+class RestartState:
+    shape: ProblemShape
+    base: Any
+    age: Tensor  # [B] rounds since the last restart
+    restarts: Tensor  # [B]
+
+
+def _begin(base: Agent, shape: ProblemShape) -> RestartState:
+    count = torch.zeros(shape.batch, dtype=torch.long, device=shape.device)
+    return RestartState(shape, base.init(shape), count, count.clone())
+
+
+def _again(base: Agent, state: RestartState, signal: Tensor) -> RestartState:
+    """RM: where the signal `[B]` is set, the base agent begins again."""
+    fresh = base.init(replace(state.shape, batch=1))
+    age = state.age.masked_fill(signal, 0)
+    return RestartState(state.shape, restart(state.base, signal, fresh), age, state.restarts + signal)
+
+
+@dataclass(frozen=True)
+class PeriodicRestart:
+    """A base agent that begins again every `every` rounds."""
+
+    base: Agent = field(default_factory=LinUCB)
+    every: int = 100
+    name: ClassVar[str] = "restart"
+    learns: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        require_count("every", self.every)
+        check_base(self.base)
+
+    def init(self, shape: ProblemShape) -> RestartState:
+        return _begin(self.base, shape)
+
+    def act(self, state: RestartState, action_set: Tensor, rng: Stream) -> tuple[Tensor, Any]:
+        return self.base.act(state.base, action_set, rng)
+
+    def update(self, state: RestartState, action_set: Tensor, arm: Tensor, reward: Tensor, info: Any) -> RestartState:
+        base = self.base.update(state.base, action_set, arm, reward, info)
+        after = replace(state, base=base, age=state.age + 1)
+        return _again(self.base, after, after.age == self.every)
+
+    def events(self, state: RestartState) -> dict[str, Tensor]:
+        return {"restarted": state.age == 0}
+
+    def diagnostics(self, state: RestartState) -> dict[str, Tensor]:
+        return {"restarts": state.restarts}
+
+
+@dataclass(frozen=True)
+class ChangePointOracle:
+    """A base agent that begins again in the very round in which the rewards change."""
+
+    base: Agent = field(default_factory=LinUCB)
+    name: ClassVar[str] = "change-point-oracle"
+    learns: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_base(self.base)
+
+    def why_not(self, environment: Any) -> str | None:
+        if environment.abrupt:
+            return None
+        return "rewards change there in every round, so it would never learn"
+
+    def init(self, shape: ProblemShape) -> RestartState:
+        return _begin(self.base, shape)
+
+    def inform(self, state: RestartState, truth: Truth) -> RestartState:
+        return _again(self.base, state, truth.changed)
+
+    def act(self, state: RestartState, action_set: Tensor, rng: Stream) -> tuple[Tensor, Any]:
+        return self.base.act(state.base, action_set, rng)
+
+    def update(self, state: RestartState, action_set: Tensor, arm: Tensor, reward: Tensor, info: Any) -> RestartState:
+        return replace(state, base=self.base.update(state.base, action_set, arm, reward, info), age=state.age + 1)
+
+    def events(self, state: RestartState) -> dict[str, Tensor]:
+        return {"restarted": state.age == 1}
+
+    def diagnostics(self, state: RestartState) -> dict[str, Tensor]:
+        return {"restarts": state.restarts}
