@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from rich.console import Console
 
 import driftformer as df
 from driftformer.simulation.throughput import measure
@@ -37,7 +36,8 @@ def main() -> None:
             rows = result.summary["agents"].items()
             print(device, mode, {name: f"{row['regret_mean']:.1f} ± {row['regret_stderr']:.1f}" for name, row in rows})
     sizes = (64, 1024, 4096, 16384, 65536)
-    Console(width=110).print(measure(AGENTS[:3], sizes, 1000, "resampled", "cuda"))
+    for agent, speeds in measure(AGENTS[:3], sizes, 1000, "resampled", "cuda").items():
+        print(agent, {f"{size:,} problems": f"{speed:,.0f} rounds/s" for size, speed in speeds.items()})
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ def numpy_loop(rounds: int, features: list[Features] | None = None) -> float:
     rng = np.random.default_rng(0)
     w = rng.random(DIM, dtype=np.float32)
     inverse, theta, regret = np.eye(DIM, dtype=np.float32), np.zeros(DIM, np.float32), 0.0
-    for x in features or draw_features(rng, rounds):
+    for x in features[:rounds] if features else draw_features(rng, rounds):
         direction = x @ inverse
         variance = (direction * x).sum(axis=1)
         estimate = x @ theta

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from safetensors.numpy import load_file
 
 from driftformer.cli import main
 
@@ -37,6 +38,13 @@ def test_evaluate_mixes_options_and_writes_results_and_figures(
     figures = {"regret.png", "regret.svg", "suboptimality.png", "suboptimality.svg"}
     assert names == figures | {"summary.json", "timing.json", "config.json"}
     assert "linucb@alpha=2" in capsys.readouterr().out
+
+
+def test_trajectories_are_kept_on_demand(tmp_path: Path) -> None:
+    command = "evaluate high --horizon 9 --runs 3 --agents master-linucb --trajectories --out"
+    main([*command.split(), str(tmp_path / "X")])
+    (kept,) = (load_file(path) for path in tmp_path.rglob("*.trajectories.safetensors"))
+    assert kept["arms"].shape == kept["active_order"].shape == kept["test1_ratio"].shape == (3, 9)
 
 
 def test_reproduce_runs_named_experiments_and_only_redraws_the_second_time(
@@ -88,6 +96,20 @@ assert not heavy, heavy
     ("command", "message"),
     [
         ("evaluate hihg", "environment: there is no 'hihg'; did you mean 'high'?"),
+        ("evaluate --runs 3 hihg", "environment: there is no 'hihg'; did you mean 'high'?"),
+        ("evalute", "command: there is no 'evalute'; did you mean 'evaluate'?"),
+        ("evaluate high --horizn 5", "there is no option --horizn; did you mean --horizon?"),
+        ("evaluate high --runs abc", "Error parsing --runs"),
+        ("evaluate high --prior unifrom", "--prior: there is no 'unifrom'; did you mean 'uniform'?"),
+        ("evaluate", "Expected one of {stationary, low, high"),
+        ("evaluate high --noise 1e39", "noise is 1e+39; give a finite number of at least 0 and at most 1e+12"),
+        ("evaluate high --dim 1000000", "dim is 1000000 and arms is 10; 64 problems of that size need more than 8 GiB"),
+        ("evaluate high --horizon 999999999999", "horizon is 999999999999; give a whole number of at least 1 and at"),
+        ("evaluate high --agents linucb@ridge=1e-9", "ridge is 1e-09; give a finite number of at least 0.001"),
+        ("evaluate high --agents linucb@alpha=1e300", "alpha is 1e+300; give a finite number"),
+        ("bench --device gpu", "device is 'gpu'; give cpu or cuda"),
+        ("bench --agents", "agents is empty; name at least one"),
+        ("reproduce --experiments", "experiments is empty; name at least one of low"),
         ("evaluate high --agents linubc", "agent: there is no 'linubc'; did you mean 'linucb'?"),
         ("evaluate high --agents linucb@alhpa=1", "option: there is no 'alhpa'; did you mean 'alpha'?"),
         ("evaluate high --runs 0", "runs is 0; give a whole number of at least 1"),

@@ -16,7 +16,7 @@ from driftformer.errors import InputError
 from driftformer.randomness import CHUNK, Randomness
 from driftformer.simulation.rollout import rollout
 
-SMALL = {"horizon": 20, "dim": 4, "arms": 3}
+SMALL = {"horizon": 60, "dim": 4, "arms": 3}  # the longest default window is 50
 CASES = [(env, agent, mode) for env in PRESETS for agent in AGENTS for mode in ("fixed", "resampled")]
 
 
@@ -60,7 +60,7 @@ def row_counts(state: object) -> list[int]:
 def test_ordinary_agent_learns_from_any_arm_and_keeps_problems_apart(agent: str) -> None:
     """Replaying other arms than it chose must work (experts relabel histories), and no problem may see another's."""
     player, randomness = make_agent(agent), Randomness(0)
-    shape = ProblemShape(CHUNK, 20, 3, 4, torch.device("cpu"), torch.float32)
+    shape = ProblemShape(CHUNK, 60, 3, 4, torch.device("cpu"), torch.float32)
     features, rewards = randomness.stream("x").symmetric(20, 3, 4), randomness.stream("r").normal(20)
     arms = (randomness.stream("a").uniform(20) * 3).long()
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from driftformer.agents.registry import make_agent
     from driftformer.environments.nonstationarity import nonstationarity
     from driftformer.evaluation.evaluate import evaluate
-    from driftformer.evaluation.result import Result
+    from driftformer.evaluation.result import Result, load_result
     from driftformer.simulation.rollout import rollout
 
 __version__ = "0.1.0"
@@ -25,10 +25,11 @@ _WHERE = {
     "nonstationarity": "driftformer.environments.nonstationarity",
     "evaluate": "driftformer.evaluation.evaluate",
     "Result": "driftformer.evaluation.result",
+    "load_result": "driftformer.evaluation.result",
     "rollout": "driftformer.simulation.rollout",
 }
 
-__all__ = ["InputError", "Result", "evaluate", "make_agent", "make_env", "nonstationarity", "rollout"]
+__all__ = ["InputError", "Result", "evaluate", "load_result", "make_agent", "make_env", "nonstationarity", "rollout"]
 
 
 def __getattr__(name: str) -> Any:

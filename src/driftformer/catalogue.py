@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 
 from rich.table import Table
 
@@ -25,12 +26,30 @@ def _table(title: str, *columns: str) -> Table:
 
 def _environments() -> Table:
     shared = {field.name: field.default for field in dataclasses.fields(Preset)}
-    every = ", ".join(f"{name}={value}" for name, value in shared.items())
+    every = "  ".join(_flag(name, value) for name, value in shared.items())
     table = _table(f"\nEnvironments (all of them: {every})", "name", "what it is", "its options")
     for name, preset in PRESETS.items():
         own = {field.name: field.default for field in dataclasses.fields(preset)}
-        options = [f"{key}={value}" for key, value in own.items() if key not in shared or shared[key] != value]
+        options = [_flag(key, value) for key, value in own.items() if key not in shared or shared[key] != value]
         table.add_row(name, (preset.__doc__ or "").strip(), "  ".join(options))
+    return table
+
+
+def _flag(name: str, value: object) -> str:
+    """An option and its default as they stand on a command line."""
+    words = str(value).replace("(", "").replace(")", "").replace(",", "")
+    return f"--{name.replace('_', '-')} {words or '…'}"
+
+
+def speeds(measured: Mapping[str, Mapping[int, float]], device: str, arm_mode: str) -> Table:
+    """Rounds per second of agents by batch size."""
+    unit = "CPU-second" if device == "cpu" else "second"
+    sizes = [f"{size:,} problems" for size in next(iter(measured.values()))]
+    table = _table(f"\nRounds per {unit} on {device}, d=32, 10 {arm_mode} arms", "agent", *sizes)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for agent, by_size in measured.items():
+        table.add_row(agent, *(f"{speed:,.0f}" for speed in by_size.values()))
     return table
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,10 +36,10 @@ class Evaluate:
 
         driftformer evaluate jumps --changes 8 --arm-mode resampled --agents linucb@alpha=0.5 linucb@alpha=2
 
-    With --out the results stay in a folder: summary.json, timing.json, two figures and one small file for each 64 runs.
-    Ask again for more runs or agents and only what is missing is computed; a killed run goes on where it stopped, with
-    the same numbers bit for bit. `driftformer list` shows all environments and agents;
-    `driftformer evaluate high --help` shows the options of one environment.
+    With --out the results stay in a folder: one small file for each agent and 64 runs, and of the latest call a
+    summary.json, a timing.json and two figures. Ask again for more runs or agents and only what is missing is computed;
+    a killed run goes on where it stopped, with the same numbers bit for bit. `driftformer list` shows all environments
+    and agents; `driftformer evaluate high --help` shows the options of one environment.
     """
 
     environment: _Environment
@@ -106,25 +109,12 @@ def main(arguments: list[str] | None = None) -> None:
     """Parse, run, and turn every foreseeable error into one line and exit code 2."""
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
-        _check_environment_name(arguments)
-        command = tyro.cli(
-            Annotated[Evaluate, subcommand("evaluate")]
-            | Annotated[Reproduce, subcommand("reproduce")]
-            | Annotated[List, subcommand("list")]
-            | Annotated[Bench, subcommand("bench")],
-            prog="driftformer",
-            description="Decision-making in a changing world, measured by dynamic regret.",
-            args=arguments,
-            config=(
-                tyro.conf.CascadeSubcommandArgs,
-                tyro.conf.OmitArgPrefixes,
-                tyro.conf.OmitSubcommandPrefixes,
-                tyro.conf.FlagCreatePairsOff,
-            ),
-        )
+        command = _parse(arguments)
         _RUN[type(command)](command)
     except InputError as error:
         sys.exit(_complain(str(error)))
+    except MemoryError as error:
+        sys.exit(_complain(f"not enough memory ({error}); give fewer runs, arms, dims or rounds"))
     except OSError as error:
         sys.exit(_complain(f"{error.filename or 'file'}: {error.strerror}; check the disk and the permissions there"))
     except KeyboardInterrupt:
@@ -133,16 +123,55 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _complain(message: str) -> int:
-    print(f"driftformer: error: {message}", file=sys.stderr)
+    print(f"driftformer: error: {' '.join(message.split())}", file=sys.stderr)
     return 2
 
 
-def _check_environment_name(arguments: list[str]) -> None:
-    """A mistyped environment deserves a better answer than a parser's."""
-    named = arguments[1:2] if arguments[:1] == ["evaluate"] else []
-    for name in named:
-        if not name.startswith("-") and name not in PRESETS:
-            raise unknown_name("environment", name, PRESETS)
+def _parse(arguments: list[str]) -> Any:
+    """tyro's parse, with its errors as one line."""
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            return tyro.cli(
+                Annotated[Evaluate, subcommand("evaluate")]
+                | Annotated[Reproduce, subcommand("reproduce")]
+                | Annotated[List, subcommand("list")]
+                | Annotated[Bench, subcommand("bench")],
+                prog="driftformer",
+                description="Decision-making in a changing world, measured by dynamic regret.",
+                args=arguments,
+                config=(
+                    tyro.conf.CascadeSubcommandArgs,
+                    tyro.conf.OmitArgPrefixes,
+                    tyro.conf.OmitSubcommandPrefixes,
+                    tyro.conf.FlagCreatePairsOff,
+                ),
+            )
+    except SystemExit as end:
+        if not end.code:
+            raise
+        raise InputError(_one_line(said.getvalue(), arguments)) from None
+
+
+def _one_line(said: str, arguments: list[str]) -> str:
+    """The first paragraph of tyro's box, and the nearest name if it knows one or we do."""
+    lines = [line.strip("│╭╮╰╯|+ ") for line in said.splitlines()]
+    rules = [place for place, line in enumerate(lines) if set(line) <= set("─-") or line.startswith(("─ ", "- "))]
+    first = next((place for place in range(len(lines)) if place not in rules and place > 0), 0)
+    rule = next((place for place in rules if place > first), len(lines))
+    message = " ".join(lines[first:rule]).rstrip(".")
+    words = message.removeprefix("Unrecognized options: ").split(", ")
+    nearest = [line.split()[0] for line in lines[rule:] if re.match("--[a-z]", line)]
+    if message.startswith("Unrecognized options: ") and words[0].startswith("--"):
+        hint = f"did you mean {nearest[0]}?" if nearest else f"see driftformer {' '.join(arguments[:2])} --help"
+        return f"there is no option {words[0]}; {hint}"
+    if message.startswith("Unrecognized options: "):
+        place, known = ("environment", PRESETS) if "evaluate" in arguments[:1] else ("command", _COMMANDS)
+        return str(unknown_name(place, words[0], known))
+    choices = re.search(r"invalid choice '(.*)' for argument '(.*)'. Expected one of \((.*)\)", message)
+    if choices:
+        return str(unknown_name(choices[2], choices[1], re.findall(r"'([^']*)'", choices[3])))
+    return f"{message}; see driftformer {' '.join(arguments[:1])} --help".replace("  ", " ")
 
 
 def _evaluate(command: Evaluate) -> None:
@@ -173,6 +202,8 @@ def _reproduce(command: Reproduce) -> None:
     from driftformer.evaluation.evaluate import evaluate
     from driftformer.evaluation.figures import draw_grid
 
+    if not command.experiments:
+        raise InputError(f"experiments is empty; name at least one of {', '.join(EXPERIMENTS)}")
     for name in command.experiments:
         if name not in EXPERIMENTS:
             raise unknown_name("experiment", name, EXPERIMENTS)
@@ -215,9 +246,12 @@ def _list(command: List) -> None:
 def _bench(command: Bench) -> None:
     from rich.console import Console
 
+    from driftformer.catalogue import speeds
     from driftformer.simulation.throughput import measure
 
-    Console().print(measure(command.agents, command.problems, command.horizon, command.arm_mode, command.device))
+    measured = measure(command.agents, command.problems, command.horizon, command.arm_mode, command.device)
+    Console().print(speeds(measured, command.device, command.arm_mode))
 
 
 _RUN: dict[type, Any] = {Evaluate: _evaluate, Reproduce: _reproduce, List: _list, Bench: _bench}
+_COMMANDS = ("evaluate", "reproduce", "list", "bench")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import math
 from collections.abc import Iterable
 
 
@@ -19,24 +18,34 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
     return InputError(f"{kind}: there is no '{name}'; {hint}")
 
 
-def require_count(field: str, value: int, least: int = 1) -> None:
-    """Refuse anything that is not a whole number of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise InputError(f"{field} is {value!r}; give a whole number of at least {least}")
+LARGEST = 1e12
+"""No option is larger than this: what follows from it must stay within float32."""
+
+
+def require_count(field: str, value: int, least: int = 1, most: int = 10**9) -> None:
+    """Refuse anything that is not a whole number in [least, most]."""
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        limit = f" and at most {most}" if isinstance(value, int) and value > most else ""
+        raise InputError(f"{field} is {_shown(value)}; give a whole number of at least {least}{limit}")
 
 
 def require_real(
-    field: str, value: float, least: float = -math.inf, *, above: bool = False, most: float = math.inf
+    field: str, value: float, least: float = -LARGEST, *, above: bool = False, most: float = LARGEST
 ) -> None:
-    """Refuse what is not a finite number in [least, most], or in (least, most] where `above` is set."""
-    number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    if not number or value < least or value > most or (above and value == least):
-        bounds = [f"{'above' if above else 'of at least'} {least:g}"] if least > -math.inf else []
-        bounds += [f"at most {most:g}"] if most < math.inf else []
-        raise InputError(f"{field} is {value!r}; give a finite number {' and '.join(bounds)}".rstrip())
+    """Refuse what is not a number in [least, most], or in (least, most] where `above` is set."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not number or not least <= value <= most or (above and value == least):
+        bounds = [f"{'above' if above else 'of at least'} {least:g}"] if least > -LARGEST else []
+        bounds += [f"at most {most:g}"] if most < LARGEST or (number and value > most) else []
+        raise InputError(f"{field} is {_shown(value)}; give a finite number {' and '.join(bounds)}".rstrip())
 
 
 def require_choice(field: str, value: str, choices: Iterable[str]) -> None:
     """Refuse a value outside a short list of words."""
     if value not in (words := list(choices)):
         raise unknown_name(field, str(value), words)
+
+
+def _shown(value: object) -> str:
+    text = repr(value) if not isinstance(value, int) or abs(value) < 10**30 else "a huge number"
+    return text if len(text) <= 60 else text[:57] + "…"

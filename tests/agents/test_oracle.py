@@ -21,6 +21,7 @@ def test_it_acts_on_the_exact_posterior(env: str, options: dict[str, object]) ->
     environment = make_env(env, horizon=60, dim=5, arms=4, **options)
     seen = rollout(environment, Oracle(alpha=1.3), dtype=torch.float64, trajectories=True).trajectories
     assert seen is not None
+    assert seen.auxiliary_values is not None
     randomness = Randomness(0, dtype=torch.float64)
     world = environment.reset(randomness)
     plain = [PlainRidge(5, ridge=27.0, prior_mean=0.5) for _ in range(10)]
@@ -36,6 +37,7 @@ def test_it_acts_on_the_exact_posterior(env: str, options: dict[str, object]) ->
             width = 1.5 * np.sqrt(np.einsum("ai,ij,aj->a", arms, model.inverse, arms))
             scores = scale * (arms @ model.theta) + 1.3 * abs(scale) * width
             assert scores[arm] == pytest.approx(scores.max(), abs=1e-9)
+            assert seen.auxiliary_values[b, t - 1].item() == pytest.approx(scores.max() + shift, abs=1e-9)
             if abs(scale) > 1e-9:
                 model.learn(arms[arm], (float(reward[b]) - shift) / scale)
                 told += 1

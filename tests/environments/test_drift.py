@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import json
+import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
+import driftformer as df
 from driftformer.agents.registry import make_agent
 from driftformer.environments import drift
+from driftformer.environments.identity import is_identified
 from driftformer.environments.presets import make_env
 from driftformer.errors import InputError
 from driftformer.randomness import Randomness
@@ -107,8 +113,12 @@ def test_a_users_function_moves_w() -> None:
     ("function", "message"),
     [
         (lambda t, w: w / (t - 3), r"<lambda>\(3, w\) returned NaN or infinite numbers"),
-        (lambda t, w: w[:, :1], r"returned a tensor \[64, 1\]; return w_t as a tensor \[64, 32\]"),
-        (lambda t, w: 1.0, "returned float; return w_t as a tensor"),
+        (
+            lambda t, w: w[:, :1],
+            r"returned a .* tensor \[64, 1\]; return w_t as a .* tensor \[64, 32\]",
+        ),
+        (lambda t, w: w.double(), "returned a torch.float64 tensor"),
+        (lambda t, w: 1.0, "returned float; return w_t as a torch.float32 tensor"),
     ],
 )
 def test_a_users_function_that_goes_wrong_is_named(function: Any, message: str) -> None:
@@ -134,7 +144,7 @@ def test_a_users_drift_object_that_makes_rewards_infinite_is_named_by_its_round(
         ("walk", {"budget": -1.0}, "budget is -1.0; give a finite number of at least 0"),
         ("walk", {"budget": 1e9, "motion": "rotate"}, "cannot turn that far"),
         ("walk", {"dim": 1, "motion": "rotate"}, "dim is 1; a rotation needs a plane"),
-        ("seasonal", {"period": 0.0}, "period is 0.0; give a finite number above 0"),
+        ("seasonal", {"period": 0.0}, "period is 0.0; give a finite number of at least 1e-06"),
         ("seasonal", {"seasons": 1}, "seasons is 1; give a whole number of at least 2"),
         ("high", {"b": float("inf")}, "b is inf; give a finite number"),
         ("low", {"windows": ((9, 3),)}, "windows' last round is 3; give a whole number of at least 9"),
@@ -150,7 +160,92 @@ def test_a_drift_cannot_be_replaced_and_configured_at_once() -> None:
         make_env("high", b=0.1, drift=lambda t, w: w)
 
 
-def test_the_config_tells_two_functions_apart() -> None:
-    one = make_env("stationary", drift=lambda t, w: w * 2).config()
-    two = make_env("stationary", drift=lambda t, w: w * 3).config()
-    assert one != two
+def test_a_function_that_works_in_place_does_not_pile_up() -> None:
+    def shove(t: int, w: Tensor) -> Tensor:
+        w += 0.1
+        return w
+
+    environment, randomness = make_env("stationary", horizon=5, drift=shove), Randomness(0)
+    world = environment.reset(randomness)
+    drawn = world.origin.w.clone()
+    for _ in range(4):
+        world = environment.advance(world, randomness)
+        assert torch.allclose(world.effect.w, drawn + 0.1)
+
+
+def test_a_jump_after_another_drift_keeps_what_that_one_moved() -> None:
+    walk = drift.RandomWalk(2.0)
+    both = make_env("stationary", horizon=12, drift=drift.Compose((walk, drift.Jumps(times=(6,)))))
+    alone = make_env("stationary", horizon=12, drift=walk)
+    ours, theirs = (Randomness(2, dtype=torch.float64) for _ in range(2))
+    world, same = both.reset(ours), alone.reset(theirs)
+    assert torch.allclose(world.effect.w, same.effect.w)
+    before = world.effect.w
+    for t in range(2, 13):
+        world = both.advance(world, ours)
+        step = (world.effect.w - before).norm(dim=1)
+        before = world.effect.w
+        assert bool((step > 0.5).all()) == (t == 6)
+        assert t == 6 or torch.allclose(step, torch.full_like(step, 2.0 / 11))
+    assert not both.piecewise_constant
+    assert make_env("stationary", drift=drift.Compose((drift.Cosine(0.1), drift.Jumps()))).piecewise_constant
+    assert not make_env("stationary", drift=drift.Compose((drift.Jumps(), drift.Jumps()))).piecewise_constant
+
+
+def scaled(t: int, w: Tensor, factor: float) -> Tensor:
+    return w * factor
+
+
+class Wobble:
+    """A drift that is no dataclass."""
+
+    def __init__(self, size: float) -> None:
+        self.size = size
+
+    def start(self, start: drift.Start) -> None:
+        return None
+
+    def at(self, t: int, effect: drift.Effect, memory: None, rng: Any) -> tuple[drift.Effect, None]:
+        return dataclasses.replace(effect, w=effect.w * self.size), None
+
+
+def closing_over(factor: object) -> Any:
+    return lambda t, w: w * factor
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        (lambda t, w: w * 2, lambda t, w: w * 3),
+        (lambda t, w: w.sin(), lambda t, w: w.cos()),
+        (closing_over(2.0), closing_over(3.0)),
+        (closing_over(torch.tensor([1.0])), closing_over(torch.tensor([2.0]))),
+        (functools.partial(scaled, factor=2.0), functools.partial(scaled, factor=3.0)),
+        (lambda t, w, factor=2.0: w * factor, lambda t, w, factor=3.0: w * factor),
+        (Wobble(2.0), Wobble(3.0)),
+        (drift.Jumps(times=[3, 4]), drift.Jumps(times=[2, 9])),
+        (drift.Compose([drift.Cosine(0.1)]), drift.Compose([drift.Cosine(0.2)])),
+        (drift.Elevated([[3, 4]], 1.0), drift.Elevated([[3, 5]], 1.0)),
+    ],
+)
+def test_the_config_tells_drifts_apart(one: Any, two: Any) -> None:
+    first, second, again = (make_env("stationary", drift=each).config() for each in (one, two, one))
+    assert first == again
+    assert first["drift"] != second["drift"]
+    assert is_identified(first)
+    json.dumps(first)
+
+
+def test_what_cannot_be_identified_is_played_but_not_stored(tmp_path: Path) -> None:
+    environment = make_env("stationary", horizon=5, drift=closing_over(threading.Lock()))
+    assert not is_identified(environment.config())
+    with pytest.raises(InputError, match="cannot be told apart from its like"):
+        df.evaluate(environment, ["random"], runs=2, out=tmp_path / "X")
+
+
+def test_a_users_drift_object_needs_only_its_two_methods() -> None:
+    environment = make_env("stationary", horizon=5, drift=Wobble(1.5))
+    assert environment.name == "stationary+Wobble"
+    assert "stationary+Wobble" in df.evaluate(environment, ["linucb"], runs=2).table()
+    with pytest.raises(InputError, match="agent 'oracle' cannot play 'stationary\\+Wobble'"):
+        df.rollout(environment, "oracle")

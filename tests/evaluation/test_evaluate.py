@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import math
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 
 import driftformer as df
 from driftformer.errors import InputError
+from driftformer.evaluation.result import render
 from driftformer.simulation import chunks as chunking
 
 ENV = {"horizon": 25, "dim": 5, "arms": 4}
@@ -42,13 +46,17 @@ def test_results_do_not_depend_on_the_number_of_workers(workers: int) -> None:
     assert here.summary == there.summary
 
 
-def test_agents_meet_the_same_problems() -> None:
-    """With no noise and one arm to choose from, every agent must end with the same rewards."""
-    environment = df.make_env("high", horizon=20, dim=3, arms=1)
-    seen = [df.rollout(environment, df.make_agent(name), trajectories=True) for name in ("random", "thompson")]
-    assert seen[0].trajectories is not None
-    assert seen[1].trajectories is not None
-    assert seen[0].trajectories.rewards.equal(seen[1].trajectories.rewards)
+def test_agents_meet_the_same_problems_and_noise() -> None:
+    """Wherever two agents choose the same arm they get the same reward and regret, though they chose apart before."""
+    environment = df.make_env("high", horizon=60, dim=3, arms=3, arm_mode="resampled")
+    one, two = (df.rollout(environment, name, trajectories=True).trajectories for name in ("random", "thompson"))
+    assert one is not None
+    assert two is not None
+    same = one.arms == two.arms
+    assert 0.2 < same.float().mean() < 0.6
+    assert torch.equal(one.rewards[same], two.rewards[same])
+    assert torch.equal(one.suboptimality[same], two.suboptimality[same])
+    assert not bool((one.rewards[~same] == two.rewards[~same]).any())
 
 
 PILOT = {
@@ -79,7 +87,7 @@ def test_the_table_ranks_agents_and_marks_the_privileged() -> None:
     ]
     assert [line[0] for line in lines] == ["oracle", "linucb", "random"]
     assert lines[0][1] == "*"
-    assert "difference: to linucb on the same problems" in text
+    assert "difference: to linucb on the same problems" in " ".join(text.split())
 
 
 @pytest.mark.parametrize(
@@ -92,6 +100,10 @@ def test_the_table_ranks_agents_and_marks_the_privileged() -> None:
         ({"device": "meta"}, "device is 'meta'; give cpu or cuda"),
         ({"agents": []}, "agents is []; give a list with at least one"),
         ({"agents": "linucb"}, "agents is 'linucb'; give a list"),
+        ({"agents": df.make_agent("linucb")}, "give a list"),
+        ({"agents": [object()]}, "cannot be played; give a name, or an object of a frozen dataclass"),
+        ({"agents": [None]}, "cannot be played"),
+        ({"device": None}, "device is None; give cpu or cuda"),
         ({"agents": ["linucb", "linucb@alpha=1"]}, "agents: 'linucb@alpha=1' stands twice"),
         ({"trajectories": True}, "trajectories is set without out"),
     ],
@@ -102,7 +114,28 @@ def test_bad_input_is_refused_at_the_door(options: dict[str, object], message: s
     assert message in str(caught.value)
 
 
+def test_numbers_from_numpy_are_numbers() -> None:
+    environment = df.make_env("high", horizon=np.int64(5), noise=np.float32(0.5), b=np.float64(0.1))
+    assert environment.config() == df.make_env("high", horizon=5, noise=0.5, b=0.1).config()
+
+
+def test_a_single_run_claims_no_certainty() -> None:
+    result = df.evaluate("high", ["random", "linucb"], runs=1)
+    assert result.summary["agents"]["linucb"]["regret_stderr"] is None
+    assert "±" not in result.table().split("standard error")[0].rsplit("±", 1)[0]
+    assert "[" not in result.table()
+
+
+def test_the_table_fits_eighty_columns_and_keeps_names_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    agents = ["discounted-linucb@gamma=0.9,alpha=0.25", "discounted-linucb@gamma=0.9,alpha=0.75", "linucb"]
+    page = io.StringIO()
+    result = df.evaluate(df.make_env("high", horizon=60), agents, runs=64)
+    Console(file=page, width=80).print(render(result.summary, result.timing))
+    assert "…" not in page.getvalue()
+    assert max(map(len, page.getvalue().splitlines())) <= 80
+
+
 def test_a_lambda_cannot_be_sent_to_workers_and_the_error_says_what_to_do() -> None:
     environment = df.make_env("stationary", drift=lambda t, w: w, **ENV)
-    with pytest.raises(InputError, match="use workers=1, or define the drift function at the top level"):
+    with pytest.raises(InputError, match="use workers=1, or define drift functions and agents at the top level"):
         df.evaluate(environment, ["random"], runs=200, workers=2)

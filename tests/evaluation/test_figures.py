@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import driftformer as df
 from driftformer.errors import InputError
-from driftformer.evaluation.figures import _looks, draw_grid
+from driftformer.evaluation.figures import _looks, curves, draw_grid
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +41,19 @@ def test_several_evaluations_share_one_figure(result: df.Result, tmp_path: Path)
     page = (tmp_path / "grid.svg").read_text()
     assert page.count("<!-- left -->") == page.count("<!-- right -->") == 1
     assert page.count("<!-- linucb -->") == 1, "one legend for all"
+
+
+def test_bands_show_one_standard_deviation_between_runs(result: df.Result) -> None:
+    axes = Figure().subplots()
+    curves(axes, result.summary, "regret")
+    row = result.summary["agents"]["random"]
+    top = axes.collections[0].get_paths()[0].vertices[:, 1].max()
+    assert top == pytest.approx(max(np.array(row["regret_curve"]) + np.array(row["regret_curve_std"])))
+
+
+def test_a_single_round_can_be_drawn(tmp_path: Path) -> None:
+    for agents in (["random"], ["optimal"]):
+        df.evaluate(df.make_env("high", horizon=1), agents, runs=2).plot(tmp_path / "one.png")
 
 
 def test_an_agent_has_the_same_colour_in_any_company() -> None:

@@ -39,7 +39,7 @@ def test_chunks_combine_as_if_they_had_been_one(counts: list[int], offset: float
 
 
 def test_paired_intervals_hold_the_truth_about_95_times_in_100() -> None:
-    """300 experiments: the count of intervals that miss is binomial, and 7 to 26 are its 1-in-100 limits or so."""
+    """300 experiments: the number that miss is binomial with mean 15 and standard deviation 3.8; three of them."""
     rng = np.random.default_rng(0)
     missed = 0
     for seed in range(300):
@@ -49,7 +49,7 @@ def test_paired_intervals_hold_the_truth_about_95_times_in_100() -> None:
         assert (pair.agent, pair.reference) == ("a", "b")
         assert pair.high - pair.low < 1.2
         missed += not pair.low <= 3.0 <= pair.high
-    assert 6 <= missed <= 28
+    assert 4 <= missed <= 26
 
 
 def test_every_pair_is_compared_once_and_the_same_way_each_time() -> None:

@@ -122,11 +122,70 @@ def test_a_chunk_from_another_folder_is_refused(tmp_path: Path) -> None:
         run(tmp_path / "a")
 
 
-def test_a_broken_config_is_refused_by_name(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ("random/00000.safetensors", "linucb@alpha=1.0,ridge=1.0/00000.safetensors"),
+        ("linucb@alpha=1.0,ridge=1.0/00000.safetensors", "linucb@alpha=1.0,ridge=1.0/00001.safetensors"),
+    ],
+)
+def test_a_chunk_in_the_wrong_place_is_refused(tmp_path: Path, source: str, target: str) -> None:
+    run(tmp_path, runs=128)
+    (tmp_path / "chunks" / target).write_bytes((tmp_path / "chunks" / source).read_bytes())
+    with pytest.raises(InputError, match="it belongs to another setting or place"):
+        run(tmp_path, runs=128)
+
+
+def test_broken_trajectories_are_refused(tmp_path: Path) -> None:
+    run(tmp_path, trajectories=True)
+    victim = next(tmp_path.rglob("*.trajectories.safetensors"))
+    victim.write_bytes(b"junk")
+    with pytest.raises(InputError, match=r"trajectories\.safetensors is broken"):
+        run(tmp_path, trajectories=True)
+
+
+def test_a_broken_config_is_refused_by_name_and_its_remedy_works(tmp_path: Path) -> None:
     run(tmp_path)
+    before = files(tmp_path)
     (tmp_path / "config.json").write_text("{")
     with pytest.raises(InputError, match=r"config.json is broken .*delete it"):
         run(tmp_path)
+    (tmp_path / "config.json").unlink()
+    assert run(tmp_path).timing == {}
+    assert files(tmp_path) == before
+
+
+@pytest.mark.parametrize("content", ["[]", "5", "null", "{", '"x"'])
+def test_a_broken_timing_file_costs_nothing_but_the_timing(tmp_path: Path, content: str) -> None:
+    run(tmp_path)
+    before = files(tmp_path)
+    (tmp_path / "timing.json").write_text(content)
+    run(tmp_path)
+    assert files(tmp_path) == before
+    assert json.loads((tmp_path / "timing.json").read_text()) == {}
+
+
+def test_a_command_that_fails_at_the_door_leaves_the_folder_free(tmp_path: Path) -> None:
+    out = tmp_path / "X"
+    with pytest.raises(InputError, match="changes is 90"):
+        df.evaluate(df.make_env("jumps", changes=90, **ENV), ["linucb"], runs=3, out=out)
+    df.evaluate(df.make_env("jumps", changes=3, **ENV), ["linucb"], runs=3, out=out)
+
+
+def test_what_a_killed_first_write_leaves_does_not_block_the_folder(tmp_path: Path) -> None:
+    (tmp_path / ".config.json.123.partial").write_text("{")
+    run(tmp_path)
+
+
+def test_a_stored_result_can_be_loaded_and_drawn_without_computing(tmp_path: Path) -> None:
+    computed = run(tmp_path)
+    loaded = df.load_result(tmp_path)
+    assert loaded.summary == computed.summary
+    assert np.array_equal(loaded.finals["linucb"], computed.finals["linucb"])
+    loaded.plot(tmp_path / "again.png")
+    assert (tmp_path / "again.png").stat().st_size > 1000
+    with pytest.raises(InputError, match=r"has no summary\.json"):
+        df.load_result(tmp_path / "nowhere")
 
 
 def test_trajectories_are_kept_where_asked_for_and_agree_with_the_regret(tmp_path: Path) -> None:

@@ -20,20 +20,10 @@ import torch
 from torch import Tensor
 
 from driftformer.agents.base import ProblemShape, pick
-from driftformer.agents.ridge import identity, inner, vector
+from driftformer.agents.gram import ValueInfo, add_outer, choose, factorise, predict, unwhiten, whiten
+from driftformer.agents.ridge import identity, inner, require_ridge, vector
 from driftformer.errors import require_real
 from driftformer.randomness import Stream
-
-
-@dataclass(frozen=True)
-class BoundInfo:
-    values: Tensor  # [B, A] what the choice was made by
-    arm: Tensor  # [B]
-
-    @property
-    def auxiliary_value(self) -> Tensor:
-        """The value of the chosen arm, `[B]`."""
-        return pick(self.values, self.arm)
 
 
 @dataclass
@@ -51,32 +41,7 @@ class TwiceWeighted:
 
 def _check(gamma: float, ridge: float) -> None:
     require_real("gamma", gamma, 0.0, above=True, most=1.0)
-    require_real("ridge", ridge, 0.0, above=True)
-
-
-def _factor(gram: Tensor, ridge: float) -> Tensor:
-    """The lower Cholesky factor of gram + ridge·I, `[B, d, d]`."""
-    eye = torch.eye(gram.shape[1], device=gram.device, dtype=gram.dtype)
-    factor: Tensor = torch.linalg.cholesky_ex(torch.add(gram, eye, alpha=ridge)).L
-    return factor
-
-
-def _whiten(factor: Tensor, rows: Tensor) -> Tensor:
-    """L⁻¹x of each row x, `[B, A, d]`."""
-    whitened: Tensor = torch.linalg.solve_triangular(factor.mT, rows, upper=True, left=False)
-    return whitened
-
-
-def _age(gram: Tensor, features: Tensor, weight: float) -> Tensor:
-    """weight·gram + xxᵀ, in place."""
-    return gram.mul_(weight).addcmul_(features.unsqueeze(2), features.unsqueeze(1))
-
-
-def _predict(factor: Tensor, action_set: Tensor, moment: Tensor) -> tuple[Tensor, Tensor]:
-    """The mean xᵀθ̂ `[B, A]` and L⁻¹x `[B, A, d]` of each arm, in one triangular solve."""
-    solved = _whiten(factor, torch.cat([action_set, moment.unsqueeze(1)], dim=1))
-    whitened = solved[:, :-1]
-    return inner(whitened, solved[:, -1]), whitened
+    require_ridge(ridge)
 
 
 @dataclass(frozen=True)
@@ -96,16 +61,14 @@ class WeightedLinUCB:
     def init(self, shape: ProblemShape) -> Weighted:
         return Weighted(identity(shape, 0.0), vector(shape, 0.0))
 
-    def act(self, state: Weighted, action_set: Tensor, rng: Stream) -> tuple[Tensor, BoundInfo]:
-        mean, whitened = _predict(_factor(state.gram, self.ridge), action_set, state.moment)
-        bound = torch.add(mean, whitened.square().sum(-1).sqrt(), alpha=self.alpha)
-        arm = bound.argmax(dim=1)
-        return arm, BoundInfo(bound, arm)
+    def act(self, state: Weighted, action_set: Tensor, rng: Stream) -> tuple[Tensor, ValueInfo]:
+        mean, whitened = predict(factorise(state.gram, self.ridge), action_set, state.moment)
+        return choose(torch.add(mean, whitened.square().sum(-1).sqrt(), alpha=self.alpha))
 
-    def update(self, state: Weighted, action_set: Tensor, arm: Tensor, reward: Tensor, info: BoundInfo) -> Weighted:
+    def update(self, state: Weighted, action_set: Tensor, arm: Tensor, reward: Tensor, info: ValueInfo) -> Weighted:
         features = pick(action_set, arm)
         moment = state.moment.mul_(self.gamma).addcmul_(features, reward.unsqueeze(1))
-        return Weighted(_age(state.gram, features, self.gamma), moment)
+        return Weighted(add_outer(state.gram.mul_(self.gamma), features), moment)
 
 
 def _init_twice(shape: ProblemShape) -> TwiceWeighted:
@@ -114,8 +77,8 @@ def _init_twice(shape: ProblemShape) -> TwiceWeighted:
 
 def _age_twice(state: TwiceWeighted, features: Tensor, reward: Tensor, gamma: float) -> TwiceWeighted:
     return TwiceWeighted(
-        _age(state.gram, features, gamma),
-        _age(state.squared, features, gamma * gamma),
+        add_outer(state.gram.mul_(gamma), features),
+        add_outer(state.squared.mul_(gamma * gamma), features),
         state.moment.mul_(gamma).addcmul_(features, reward.unsqueeze(1)),
     )
 
@@ -137,17 +100,15 @@ class DiscountedLinUCB:
     def init(self, shape: ProblemShape) -> TwiceWeighted:
         return _init_twice(shape)
 
-    def act(self, state: TwiceWeighted, action_set: Tensor, rng: Stream) -> tuple[Tensor, BoundInfo]:
-        factor = _factor(state.gram, self.ridge)
-        mean, whitened = _predict(factor, action_set, state.moment)
-        direction = torch.linalg.solve_triangular(factor, whitened, upper=False, left=False)  # [B, A, d] V⁻¹x
+    def act(self, state: TwiceWeighted, action_set: Tensor, rng: Stream) -> tuple[Tensor, ValueInfo]:
+        factor = factorise(state.gram, self.ridge)
+        mean, whitened = predict(factor, action_set, state.moment)
+        direction = unwhiten(factor, whitened)  # [B, A, d] V⁻¹x
         width = (torch.bmm(direction, state.squared) * direction).sum(-1) + self.ridge * direction.square().sum(-1)
-        bound = torch.add(mean, width.clamp_min_(0).sqrt_(), alpha=self.alpha)
-        arm = bound.argmax(dim=1)
-        return arm, BoundInfo(bound, arm)
+        return choose(torch.add(mean, width.clamp_min_(0).sqrt_(), alpha=self.alpha))
 
     def update(
-        self, state: TwiceWeighted, action_set: Tensor, arm: Tensor, reward: Tensor, info: BoundInfo
+        self, state: TwiceWeighted, action_set: Tensor, arm: Tensor, reward: Tensor, info: ValueInfo
     ) -> TwiceWeighted:
         return _age_twice(state, pick(action_set, arm), reward, self.gamma)
 
@@ -169,17 +130,14 @@ class DiscountedThompson:
     def init(self, shape: ProblemShape) -> TwiceWeighted:
         return _init_twice(shape)
 
-    def act(self, state: TwiceWeighted, action_set: Tensor, rng: Stream) -> tuple[Tensor, BoundInfo]:
+    def act(self, state: TwiceWeighted, action_set: Tensor, rng: Stream) -> tuple[Tensor, ValueInfo]:
         noise = rng.normal(action_set.shape[2]).unsqueeze(1)  # [B, 1, d]
-        push = torch.bmm(noise, _factor(state.squared, self.ridge).mT)  # [B, 1, d] Ṽ^½·z
+        push = torch.bmm(noise, factorise(state.squared, self.ridge).mT)  # [B, 1, d] Ṽ^½·z
         target = torch.add(state.moment.unsqueeze(1), push, alpha=math.sqrt(self.variance))
-        factor = _factor(state.gram, self.ridge)
-        sampled = torch.linalg.solve_triangular(factor, _whiten(factor, target), upper=False, left=False)
-        values = inner(action_set, sampled.squeeze(1))
-        arm = values.argmax(dim=1)
-        return arm, BoundInfo(values, arm)
+        factor = factorise(state.gram, self.ridge)
+        return choose(inner(action_set, unwhiten(factor, whiten(factor, target)).squeeze(1)))
 
     def update(
-        self, state: TwiceWeighted, action_set: Tensor, arm: Tensor, reward: Tensor, info: BoundInfo
+        self, state: TwiceWeighted, action_set: Tensor, arm: Tensor, reward: Tensor, info: ValueInfo
     ) -> TwiceWeighted:
         return _age_twice(state, pick(action_set, arm), reward, self.gamma)

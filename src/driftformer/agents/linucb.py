@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from driftformer.agents.base import ProblemShape, pick
-from driftformer.agents.ridge import Prediction, Ridge, absorb, identity, predict, vector
+from driftformer.agents.ridge import Prediction, Ridge, absorb, identity, predict, require_ridge, vector
 from driftformer.errors import require_real
 from driftformer.randomness import Stream
 
@@ -37,7 +37,7 @@ class LinUCB:
 
     def __post_init__(self) -> None:
         require_real("alpha", self.alpha, 0.0)
-        require_real("ridge", self.ridge, 0.0, above=True)
+        require_ridge(self.ridge)
 
     def init(self, shape: ProblemShape) -> Ridge:
         return Ridge(inverse=identity(shape, 1 / self.ridge), theta=vector(shape, 0.0))

@@ -1,8 +1,9 @@
-"""The limit: exact Bayesian linear regression by an agent that knows the drift, the noise and the prior.
+"""A reference: exact Bayesian linear regression by an agent that knows the drift, the noise and the prior.
 
 It undoes the drift, (r − shift)/scale = ⟨a, w⟩ + ε, and so sees a stationary problem; a round whose scale is zero tells
 it nothing, and where w* is redrawn it begins again from the prior. With w* ~ N(m, τ²I) and noise σ² the posterior is
-N(θ̂, σ²·A⁻¹) for a ridge of σ²/τ² around m. What regret it is left with is the price of exploration alone.
+N(θ̂, σ²·A⁻¹) for a ridge of σ²/τ² around m. What regret it is left with is the price of exploring in its way: another α,
+or Thompson sampling, may pay less, so this is a reference and no bound.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class Oracle:
         require_choice("explore", self.explore, ("ucb", "thompson"))
 
     def why_not(self, environment: Any) -> str | None:
-        if environment.piecewise_constant:
+        if getattr(environment, "piecewise_constant", False):
             return None
         return "w* moves there, and it knows only worlds whose w* stays or is redrawn"
 

@@ -78,7 +78,7 @@ class ChangePointOracle:
         check_base(self.base)
 
     def why_not(self, environment: Any) -> str | None:
-        if environment.abrupt:
+        if getattr(environment, "abrupt", False):
             return None
         return "rewards change there in every round, so it would never learn"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
@@ -64,7 +65,7 @@ AGENTS: dict[str, Entry] = {
         "sliding_window",
         "SlidingWindowLinUCB",
         "LinUCB on the last rounds only",
-        {"window": 100, "alpha": 1.0, "ridge": 1.0},
+        {"window": 50, "alpha": 1.0, "ridge": 1.0},
     ),
     "restart": Entry(
         "periodic",
@@ -79,7 +80,7 @@ AGENTS: dict[str, Entry] = {
         {"base": BaseAgent("linucb"), "c1": 1.0, "c2": 0.0, "test_scale": 1.0},
     ),
     "oracle": Entry(
-        "oracle", "Oracle", "knows drift, noise and prior, not w*: the limit", {"alpha": 1.0, "explore": "ucb"}, True
+        "oracle", "Oracle", "knows drift, noise and prior, not w*: a reference", {"alpha": 1.0, "explore": "ucb"}, True
     ),
     "change-point-oracle": Entry(
         "periodic",
@@ -120,6 +121,21 @@ def make_agent(spec: str, **options: Any) -> Agent:
     return agent
 
 
+def check_agent(agent: Any) -> Agent:
+    """Refuse what could not be played or stored: an agent is a dataclass of options with a plain name."""
+    usable = dataclasses.is_dataclass(agent) and not isinstance(agent, type)
+    name = getattr(agent, "name", None)
+    if not usable or not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9-]*", name):
+        raise InputError(
+            f"agents: {agent!r:.60} cannot be played; give a name, or an object of a frozen dataclass with a `name` "
+            "in small letters"
+        )
+    for field in dataclasses.fields(agent):
+        if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+            raise InputError(f"agent '{name}': its option {field.name} has no default; give it one")
+    return cast("Agent", agent)
+
+
 def label(agent: Agent) -> str:
     """An agent's name with those of its options that differ from the defaults: what `make_agent` would read."""
     return _written(agent, lambda value, default: value != default)
@@ -139,7 +155,8 @@ def _written(agent: Agent, shown: Callable[[Any, Any], bool]) -> str:
         if shown(value, default):
             wrapped = dataclasses.is_dataclass(default)
             # alpha=2 and alpha=2.0 are one agent; a wrapped one's options stand behind plus signs
-            text = _plus(_written(value, shown)) if wrapped else str(type(default)(value))
+            plain = isinstance(default, (bool, int, float, str))
+            text = _plus(_written(value, shown)) if wrapped else str(type(default)(value) if plain else value)
             parts.append(f"{field.name}={text}")
     return agent.name + ("@" + ",".join(parts) if parts else "")
 

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from driftformer.agents.base import ProblemShape, place_of, take
+from driftformer.errors import require_real
 
 
 @dataclass
@@ -36,6 +37,14 @@ class Prediction:
 class RootRidge:
     root: Tensor  # [B, d, d] S with SSᵀ = A⁻¹
     theta: Tensor  # [B, d] θ̂
+
+
+LEAST_RIDGE = 1e-3
+"""Below it, float32 cannot hold what the first observations take away from ‖x‖²/ridge."""
+
+
+def require_ridge(ridge: float) -> None:
+    require_real("ridge", ridge, LEAST_RIDGE)
 
 
 def identity(shape: ProblemShape, factor: float) -> Tensor:

@@ -9,7 +9,7 @@ from typing import ClassVar
 from torch import Tensor
 
 from driftformer.agents.base import ProblemShape, pick
-from driftformer.agents.ridge import RootRidge, absorb_root, draw, identity, inner, vector
+from driftformer.agents.ridge import RootRidge, absorb_root, draw, identity, inner, require_ridge, vector
 from driftformer.errors import require_real
 from driftformer.randomness import Stream
 
@@ -30,7 +30,7 @@ class Thompson:
 
     def __post_init__(self) -> None:
         require_real("variance", self.variance, 0.0)
-        require_real("ridge", self.ridge, 0.0, above=True)
+        require_ridge(self.ridge)
 
     def init(self, shape: ProblemShape) -> RootRidge:
         return RootRidge(root=identity(shape, self.ridge**-0.5), theta=vector(shape, 0.0))

@@ -63,7 +63,7 @@ class Environment(Protocol):
     @property
     def dim(self) -> int: ...
 
-    def reset(self, randomness: Randomness) -> Any:
+    def reset(self, randomness: Randomness) -> World:
         """Draw the problems; the world of round 1."""
         ...
 

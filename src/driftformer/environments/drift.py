@@ -8,10 +8,8 @@ order, which lets a drift carry a memory of constant size (a random walk's posit
 
 from __future__ import annotations
 
-import dataclasses
 import math
-import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol, cast
 
@@ -44,17 +42,12 @@ class Start:
 
 
 class Drift(Protocol):
-    """A way to change. Add one by writing these two methods; a frozen dataclass shows its fields in every config."""
+    """A way to change: two methods, best on a frozen dataclass, whose fields then stand in every config.
 
-    @property
-    def piecewise_constant(self) -> bool:
-        """Whether w_t only ever stays the same or is redrawn from the prior (and `redrawn` says so)."""
-        ...
-
-    @property
-    def abrupt(self) -> bool:
-        """Whether w_t, scale_t and shift_t change at single rounds only, if at all."""
-        ...
+    A drift may also say what privileged agents want to know, as class attributes that are False where they are missing:
+    `piecewise_constant` (w_t only ever stays the same or is redrawn from the prior, and `redrawn` says so) and `abrupt`
+    (w_t, scale_t and shift_t change at single rounds only, if at all).
+    """
 
     def start(self, start: Start) -> Any:
         """Draw what this drift needs to know for all rounds; its memory."""
@@ -63,6 +56,14 @@ class Drift(Protocol):
     def at(self, t: int, effect: Effect, memory: Any, rng: Stream) -> tuple[Effect, Any]:
         """The effect in round t, and the memory for round t+1."""
         ...
+
+
+def is_piecewise_constant(drift: Drift) -> bool:
+    return bool(getattr(drift, "piecewise_constant", False))
+
+
+def is_abrupt(drift: Drift) -> bool:
+    return bool(getattr(drift, "abrupt", False))
 
 
 @dataclass(frozen=True)
@@ -85,13 +86,17 @@ class Compose:
 
     drifts: tuple[Drift, ...]
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "drifts", tuple(as_drift(drift) for drift in self.drifts))
+
     @property
     def piecewise_constant(self) -> bool:
-        return all(drift.piecewise_constant for drift in self.drifts)
+        jumps = sum(isinstance(drift, Jumps) for drift in self.drifts)  # two of them do not give a draw from the prior
+        return jumps <= 1 and all(is_piecewise_constant(drift) for drift in self.drifts)
 
     @property
     def abrupt(self) -> bool:
-        return all(drift.abrupt for drift in self.drifts)
+        return all(is_abrupt(drift) for drift in self.drifts)
 
     def start(self, start: Start) -> tuple[Any, ...]:
         return tuple(drift.start(start) for drift in self.drifts)
@@ -131,7 +136,12 @@ class Elevated:
 
     def __post_init__(self) -> None:
         require_real("lift", self.lift)
-        for first, last in self.windows:
+        try:
+            windows = tuple((first, last) for first, last in self.windows)
+        except TypeError:
+            raise InputError(f"windows is {self.windows!r}; give pairs of a first and a last round") from None
+        object.__setattr__(self, "windows", windows)
+        for first, last in windows:
             require_count("windows' first round", first)
             require_count("windows' last round", last, first)
 
@@ -177,13 +187,18 @@ class Jumps:
 
     def __post_init__(self) -> None:
         require_count("changes", self.changes, 0)
+        if not isinstance(self.times, Sequence):
+            raise InputError(f"times is {self.times!r}; give a list of rounds")
+        object.__setattr__(self, "times", tuple(self.times))
         for time in self.times:
             require_count("times (a change)", time, 2)
         if len(set(self.times)) != len(self.times):
             raise InputError(f"times is {self.times}; give each round of a change once")
 
-    def start(self, start: Start) -> tuple[Tensor, Tensor]:
+    def start(self, start: Start) -> tuple[Tensor, Tensor, Tensor]:
         batch, dim = start.w.shape
+        if self.times and max(self.times) > start.horizon:
+            raise InputError(f"times is {self.times}; the last round is {start.horizon}, so no change comes after it")
         if self.times:
             times = torch.tensor(sorted(self.times), device=start.w.device).expand(batch, -1)  # [B, J]
         else:
@@ -194,14 +209,16 @@ class Jumps:
             times = _random_subset(self.changes, start.horizon - 1, start) + 2  # [B, J] among rounds 2..T
         fresh = [prior.draw(start.prior, dim, start.rng) for _ in range(times.shape[1])]
         epochs = torch.stack([start.w, *fresh], dim=1)  # [B, J+1, d]
-        return times, epochs
+        return times, epochs, start.w
 
     def at(
-        self, t: int, effect: Effect, memory: tuple[Tensor, Tensor], rng: Stream
-    ) -> tuple[Effect, tuple[Tensor, Tensor]]:
-        times, epochs = memory
+        self, t: int, effect: Effect, memory: tuple[Tensor, Tensor, Tensor], rng: Stream
+    ) -> tuple[Effect, tuple[Tensor, Tensor, Tensor]]:
+        times, epochs, drawn = memory
         epoch = (times <= t).sum(dim=1)  # [B]
         w = epochs[torch.arange(len(epoch), device=epoch.device), epoch]
+        if effect.w is not drawn:  # another drift came before: keep how far it has moved w
+            w = w + (effect.w - drawn)
         return replace(effect, w=w, redrawn=effect.redrawn | (times == t).any(dim=1)), memory
 
 
@@ -241,7 +258,10 @@ class RandomWalk:
 
 @dataclass(frozen=True)
 class Rotation:
-    """w* turns at constant speed in a random plane through it; its path over all rounds has length `budget`."""
+    """w* turns at constant speed in a random plane through it; its path over all rounds has length `budget`.
+
+    After another drift that moves w, what has been moved turns with it, and the length is that of w* as drawn.
+    """
 
     budget: float
     piecewise_constant: ClassVar[bool] = False
@@ -286,7 +306,7 @@ class Seasonal:
     abrupt: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        require_real("period", self.period, 0.0, above=True)
+        require_real("period", self.period, 1e-6)
         require_count("seasons", self.seasons, 2)
 
     def start(self, start: Start) -> Tensor:
@@ -314,11 +334,13 @@ class FunctionDrift:
         return None
 
     def at(self, t: int, effect: Effect, memory: None, rng: Stream) -> tuple[Effect, None]:
-        w = self.function(t, effect.w)
-        name = getattr(self.function, "__name__", type(self.function).__name__)
-        if not isinstance(w, Tensor) or w.shape != effect.w.shape:
-            got = f"a tensor {list(w.shape)}" if isinstance(w, Tensor) else f"{type(w).__name__}"
-            raise InputError(f"drift: {name}({t}, w) returned {got}; return w_t as a tensor {list(effect.w.shape)}")
+        given = effect.w
+        w = self.function(t, given.clone())  # its own copy: w* as drawn must survive a function that works in place
+        name = drift_name(self)
+        if not isinstance(w, Tensor) or w.shape != given.shape or w.dtype != given.dtype or w.device != given.device:
+            got = f"a {w.dtype} tensor {list(w.shape)}" if isinstance(w, Tensor) else f"{type(w).__name__}"
+            wanted = f"a {given.dtype} tensor {list(given.shape)}, like w"
+            raise InputError(f"drift: {name}({t}, w) returned {got}; return w_t as {wanted}")
         if not bool(w.isfinite().all()):
             raise InputError(f"drift: {name}({t}, w) returned NaN or infinite numbers; return finite ones")
         return replace(effect, w=w), None
@@ -326,6 +348,8 @@ class FunctionDrift:
 
 def as_drift(drift: Drift | Callable[[int, Tensor], Tensor]) -> Drift:
     """A `Drift` as it is; a plain function as one."""
+    if isinstance(drift, type):
+        raise InputError(f"drift is the class {drift.__name__}; give an object of it, {drift.__name__}(…)")
     if hasattr(drift, "start") and hasattr(drift, "at"):
         return cast(Drift, drift)
     if callable(drift):
@@ -333,22 +357,7 @@ def as_drift(drift: Drift | Callable[[int, Tensor], Tensor]) -> Drift:
     raise InputError(f"drift is {drift!r}; give a Drift object or a function f(t, w) -> w_t")
 
 
-def config(value: Any) -> Any:
-    """A drift as plain JSON data; a function is known by its name and a fingerprint of its code."""
-    if isinstance(value, tuple):
-        return [config(item) for item in value]
-    if dataclasses.is_dataclass(value):
-        fields = {field.name: config(getattr(value, field.name)) for field in dataclasses.fields(value)}
-        return {"kind": type(value).__name__, **fields}
-    if callable(value) and hasattr(value, "__code__"):
-        code = value.__code__
-        fingerprint = zlib.crc32(repr((code.co_code, code.co_names, _constants(code.co_consts))).encode())
-        return f"{value.__module__}.{value.__qualname__}#{fingerprint:08x}"
-    if isinstance(value, (bool, int, float, str)) or value is None:
-        return value
-    return f"{type(value).__module__}.{type(value).__qualname__}"
-
-
-def _constants(constants: tuple[Any, ...]) -> list[Any]:
-    """A function's constants without the addresses of nested code."""
-    return [constant.co_code if hasattr(constant, "co_code") else repr(constant) for constant in constants]
+def drift_name(drift: Drift) -> str:
+    """A word for a drift: its class, or the name of a user's function."""
+    thing = drift.function if isinstance(drift, FunctionDrift) else drift
+    return getattr(thing, "__name__", type(thing).__name__)

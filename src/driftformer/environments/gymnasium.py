@@ -59,6 +59,13 @@ class _Batch:
         return {"suboptimality": gap, "mean_rewards": self._world.mean_rewards.numpy().copy()}
 
 
+def _arms(actions: Any) -> NDArray[np.int64]:
+    arms = np.asarray(actions)
+    if arms.dtype.kind not in "iu":
+        raise InputError(f"action is {actions!r:.60}; give whole numbers")
+    return arms.astype(np.int64)
+
+
 def _spaces(environment: LinearBandit) -> tuple[Any, Any]:
     box = gymnasium.spaces.Box(-1.0, 1.0, (environment.arms, environment.dim), np.float32)
     return box, gymnasium.spaces.Discrete(environment.arms)
@@ -81,7 +88,7 @@ class DriftingBandit(gymnasium.Env[Observation, np.int64]):
         return observation[0], {key: value[0] for key, value in info.items()}
 
     def step(self, action: np.int64) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        observation, reward, over, info = self._batch.step(np.asarray([action], np.int64))
+        observation, reward, over, info = self._batch.step(_arms([action]))
         return observation[0], float(reward[0]), False, over, {key: value[0] for key, value in info.items()}
 
 
@@ -102,6 +109,9 @@ class DriftingBanditVector(VectorEnv[Observation, NDArray[np.int64], NDArray[Any
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
+        mask = (options or {}).get("reset_mask")
+        if mask is not None and not np.all(mask):
+            raise InputError("reset_mask leaves some problems out; all of them begin and end together here")
         super().reset(seed=seed)
         self._over = False
         return self._batch.reset(self.np_random)
@@ -113,5 +123,5 @@ class DriftingBanditVector(VectorEnv[Observation, NDArray[np.int64], NDArray[Any
         if self._over:  # Gymnasium's next-step mode: the action after the last round only begins new problems
             observation, info = self.reset()
             return observation, np.zeros(self.num_envs), none, none.copy(), info
-        observation, reward, self._over, info = self._batch.step(np.asarray(actions, np.int64))
+        observation, reward, self._over, info = self._batch.step(_arms(actions))
         return observation, reward, none, np.full(self.num_envs, self._over), info

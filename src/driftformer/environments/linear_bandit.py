@@ -15,8 +15,9 @@ from torch import Tensor
 from driftformer.environments import drift as drifts
 from driftformer.environments import prior
 from driftformer.environments.base import Truth
-from driftformer.errors import require_choice, require_count, require_real
-from driftformer.randomness import Randomness
+from driftformer.environments.identity import identify
+from driftformer.errors import InputError, require_choice, require_count, require_real
+from driftformer.randomness import CHUNK, Randomness
 
 ArmMode = Literal["fixed", "resampled"]
 
@@ -48,8 +49,14 @@ class LinearBandit:
     drift: drifts.Drift = field(default_factory=drifts.Stationary)
 
     def __post_init__(self) -> None:
-        for count in ("horizon", "dim", "arms"):
-            require_count(count, getattr(self, count))
+        require_count("horizon", self.horizon, most=10**8)
+        require_count("dim", self.dim)
+        require_count("arms", self.arms)
+        if CHUNK * self.dim * max(self.dim, self.arms) > 2**31:
+            raise InputError(
+                f"dim is {self.dim} and arms is {self.arms}; {CHUNK} problems of that size need more than 8 GiB, "
+                "so give fewer"
+            )
         require_real("noise", self.noise, 0.0)
         require_choice("prior", self.prior, ("uniform", "normal", "sphere"))
         require_choice("arm_mode", self.arm_mode, ("fixed", "resampled"))
@@ -57,12 +64,12 @@ class LinearBandit:
     @property
     def piecewise_constant(self) -> bool:
         """Whether w* only ever stays the same or is redrawn from the prior."""
-        return self.drift.piecewise_constant
+        return drifts.is_piecewise_constant(self.drift)
 
     @property
     def abrupt(self) -> bool:
         """Whether rewards change at single rounds only, if at all."""
-        return self.drift.abrupt
+        return drifts.is_abrupt(self.drift)
 
     def reset(self, randomness: Randomness) -> LinearBanditWorld:
         w = prior.draw(self.prior, self.dim, randomness.stream("parameter"))
@@ -107,7 +114,7 @@ class LinearBandit:
 
     def config(self) -> dict[str, Any]:
         plain = ("name", "horizon", "dim", "arms", "noise", "prior", "arm_mode")
-        return {key: getattr(self, key) for key in plain} | {"drift": drifts.config(self.drift)}
+        return {key: getattr(self, key) for key in plain} | {"drift": identify(self.drift)}
 
 
 def _changed(before: drifts.Effect, after: drifts.Effect) -> Tensor:

@@ -54,6 +54,7 @@ def nonstationarity(
     The problems are those that `evaluate` with the same seed meets first.
     """
     require_count("problems", problems)
+    require_count("seed", seed, 0, most=2**63)
     require_choice("over", over, ("offered", "box"))
     randomness = Randomness(seed, range(-(-problems // CHUNK)), dtype=torch.float64)
     world = environment.reset(randomness)

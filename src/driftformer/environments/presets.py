@@ -145,10 +145,13 @@ def name_of(preset: Preset) -> str:
 
 def build(preset: Preset, drift: Drift | None = None) -> LinearBandit:
     """The environment that a preset describes, under its own drift or another."""
+    from driftformer.environments.drift import drift_name
     from driftformer.environments.linear_bandit import LinearBandit
 
     shared = {field.name: getattr(preset, field.name) for field in dataclasses.fields(Preset)}
-    return LinearBandit(name=name_of(preset), drift=drift or preset.drift(), **shared)
+    if drift is None:
+        return LinearBandit(name=name_of(preset), drift=preset.drift(), **shared)
+    return LinearBandit(name=f"{name_of(preset)}+{drift_name(drift)}", drift=drift, **shared)
 
 
 def make_env(
@@ -159,7 +162,8 @@ def make_env(
     `drift` replaces the preset's own: a function `f(t, w) -> w_t` on tensors `[B, d]`, or a `Drift` object.
     """
     if name not in PRESETS:
-        raise unknown_name("environment", name, PRESETS)
+        raise unknown_name("environment", str(name), PRESETS)
+    options = {key: value.item() if _is_numpy_scalar(value) else value for key, value in options.items()}
     known = [field.name for field in dataclasses.fields(PRESETS[name])]
     for option in options:
         if option not in known:
@@ -172,3 +176,7 @@ def make_env(
     from driftformer.environments.drift import as_drift
 
     return build(PRESETS[name](**options), as_drift(drift))
+
+
+def _is_numpy_scalar(value: Any) -> bool:
+    return hasattr(value, "dtype") and getattr(value, "shape", None) == ()

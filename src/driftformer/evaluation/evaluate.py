@@ -9,8 +9,9 @@ from typing import Any
 import torch
 
 from driftformer.agents.base import Agent, Privileged
-from driftformer.agents.registry import full_label, label, make_agent
+from driftformer.agents.registry import check_agent, full_label, label, make_agent
 from driftformer.environments.base import Environment
+from driftformer.environments.presets import make_env
 from driftformer.errors import InputError, require_count
 from driftformer.evaluation.progress import Progress
 from driftformer.evaluation.result import Result, summarize
@@ -19,11 +20,11 @@ from driftformer.randomness import CHUNK
 from driftformer.simulation.chunks import Chunk, Outcome, Task, chunks_for, run, stack
 from driftformer.simulation.regret import ChunkRegret
 from driftformer.simulation.results import Arrays, ResultsFolder, read_json, write_json
-from driftformer.simulation.rollout import Trajectories, check_applies
+from driftformer.simulation.rollout import Trajectories, check_applies, check_device
 
 
 def evaluate(
-    environment: Environment,
+    environment: Environment | str,
     agents: Sequence[Agent | str],
     *,
     runs: int = 200,
@@ -37,16 +38,20 @@ def evaluate(
     """Play every agent on the same `runs` problems and measure its dynamic regret.
 
     With `out`, results are kept in that folder and only what it lacks is computed: more runs, more agents, or what a
-    killed run left undone. The same seed gives the same numbers, bit for bit, whatever the number of workers, the
-    other agents or the interruptions. `trajectories` also keeps every arm and reward there.
+    killed run left undone; its summary is of the latest call. The same seed gives the same numbers, bit for bit,
+    whatever the number of workers, the other agents or the interruptions. `trajectories` also keeps every arm and
+    reward there.
     """
+    environment = make_env(environment) if isinstance(environment, str) else environment
     players = _by_name(agents)
     require_count("runs", runs)
-    require_count("seed", seed, 0)
+    require_count("seed", seed, 0, most=2**63)
     require_count("workers", workers)
     for agent in players.values():
         check_applies(environment, agent)
-    kind = _check_device(device, workers)
+    kind = check_device(device).type
+    if kind == "cuda" and workers > 1:
+        raise InputError(f"workers is {workers} with device '{device}'; a GPU takes one worker and larger batches")
     if trajectories and out is None:
         raise InputError("trajectories is set without out; name the folder that should hold them")
     config = {"environment": environment.config(), "seed": seed, "device": kind}
@@ -79,6 +84,7 @@ def evaluate(
         {name: regret.final for name, regret in regrets.items()},
     )
     if folder is not None:
+        folder.claim()
         write_json(folder.path / "summary.json", result.summary)
         _keep_timing(folder.path / "timing.json", timing)
     return result
@@ -86,31 +92,16 @@ def evaluate(
 
 def _by_name(agents: Sequence[Agent | str]) -> dict[str, Agent]:
     """Agents under the names they were asked for by."""
-    if not agents or isinstance(agents, str):
+    if not isinstance(agents, (list, tuple)) or not agents:
         raise InputError(f"agents is {agents!r}; give a list with at least one, as `driftformer list` shows them")
     players: dict[str, Agent] = {}
     for asked in agents:
-        agent = make_agent(asked) if isinstance(asked, str) else asked
+        agent = make_agent(asked) if isinstance(asked, str) else check_agent(asked)
         name = asked if isinstance(asked, str) else label(agent)
         if full_label(agent) in {full_label(other) for other in players.values()}:
             raise InputError(f"agents: '{name}' stands twice; name each agent once")
         players[name] = agent
     return players
-
-
-def _check_device(device: str, workers: int) -> str:
-    """The kind of a usable device."""
-    try:
-        kind = torch.device(device).type
-    except RuntimeError:
-        kind = "unknown"
-    if kind not in ("cpu", "cuda"):
-        raise InputError(f"device is '{device}'; give cpu or cuda")
-    if kind == "cuda" and not torch.cuda.is_available():
-        raise InputError(f"device is '{device}', but torch finds no such GPU here; use cpu")
-    if kind == "cuda" and workers > 1:
-        raise InputError(f"workers is {workers} with device '{device}'; a GPU takes one worker and larger batches")
-    return kind
 
 
 def _load(
@@ -120,12 +111,14 @@ def _load(
     if folder is None:
         return {}
     stored = {name: full_label(agent) for name, agent in players.items()}
-    return {
-        (name, chunk): folder.load(place, chunk)
-        for name, place in stored.items()
-        for chunk in chunks
-        if folder.has(place, chunk, trajectories)
-    }
+    known = {}
+    for name, place in stored.items():
+        for chunk in chunks:
+            if folder.has(place, chunk, trajectories):
+                known[name, chunk] = folder.load(place, chunk)
+                if trajectories:
+                    folder.load_trajectories(place, chunk)
+    return known
 
 
 def _rows(trajectories: Trajectories | None, place: int, chunk: Chunk) -> Arrays | None:
@@ -150,5 +143,8 @@ def _add_timing(before: Mapping[str, float] | None, task: Task, outcome: Outcome
 
 def _keep_timing(path: Path, timing: Mapping[str, Any]) -> None:
     """The latest timing of each agent; one that had nothing to compute keeps its earlier one."""
-    earlier = read_json(path) if path.exists() else {}
-    write_json(path, {**earlier, **timing})
+    try:
+        earlier = read_json(path) if path.exists() else {}
+    except InputError:  # a broken one says nothing, and nothing is computed from it
+        earlier = {}
+    write_json(path, {**(earlier if isinstance(earlier, dict) else {}), **timing})

@@ -33,7 +33,7 @@ COLOURS: dict[str, str] = {
     "optimal": "#000000",
 }
 _OTHERS = ("#D55E00", "#56B4E9", "#F0E442", "#009E73", "#CC79A7")
-_STYLES = ("-", "--", ":", "-.")
+_STYLES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (8, 2)), (0, (1, 3)), (0, (5, 1, 1, 1, 1, 1)), (0, (10, 3, 2, 3)))
 _LABELS: dict[Kind, str] = {"regret": "cumulative dynamic regret", "suboptimality": "suboptimality"}
 
 _UNDATED: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}  # the same figure, the same file
@@ -80,18 +80,18 @@ def curves(axes: Axes, summary: Mapping[str, Any], kind: Kind) -> dict[str, Any]
     lines = {}
     for name, (colour, style) in _looks(list(agents)).items():
         mean, std = agents[name][f"{kind}_curve"], agents[name][f"{kind}_curve_std"]
-        lines[name] = axes.plot(rounds, mean, style, color=colour, label=name, linewidth=1.4)[0]
+        lines[name] = axes.plot(rounds, mean, linestyle=style, color=colour, label=name, linewidth=1.4)[0]
         low = [max(0.0, m - s) for m, s in zip(mean, std, strict=True)]
         high = [m + s for m, s in zip(mean, std, strict=True)]
         axes.fill_between(rounds, low, high, color=colour, alpha=0.12, linewidth=0)
     axes.set_xlabel("round t")
     axes.set_ylabel(_LABELS[kind])
-    axes.set_xlim(1, summary["horizon"])
-    axes.set_ylim(bottom=0)
+    axes.set_xlim(1, max(summary["horizon"], 2))
+    axes.set_ylim(0, None if any(any(agents[name][f"{kind}_curve"]) for name in agents) else 1)
     return lines
 
 
-def _looks(names: Sequence[str]) -> dict[str, tuple[str, str]]:
+def _looks(names: Sequence[str]) -> dict[str, tuple[str, Any]]:
     """Colour and line style of each agent: the colour by its name, the style by its options."""
     seen: dict[str, int] = {}
     looks = {}

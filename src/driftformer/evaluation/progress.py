@@ -35,8 +35,5 @@ class Progress:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._bar.stop()
 
-    def describe(self, title: str) -> None:
-        self._bar.update(self._task, description=title)
-
     def advance(self, rounds: int) -> None:
         self._bar.advance(self._task, rounds)

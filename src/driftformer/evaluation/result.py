@@ -8,10 +8,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from driftformer.errors import InputError, require_choice
 from driftformer.evaluation.statistics import AgentRegret, paired_differences
 from driftformer.simulation.regret import Array
 from driftformer.simulation.results import read_json
@@ -35,6 +37,7 @@ class Result:
         """Draw the curves; the ending of the path (.png, .svg, .pdf) is the format."""
         from driftformer.evaluation.figures import draw
 
+        require_choice("kind", kind, ("regret", "suboptimality"))
         draw(self.summary, Path(path), kind)
 
 
@@ -51,8 +54,9 @@ def summarize(
             name: {
                 "privileged": name in privileged,
                 "regret_mean": float(regret.regret.mean[-1]),
-                "regret_stderr": float(regret.regret.stderr[-1]),
-                "regret_std": float(regret.regret.std[-1]),
+                "regret_stderr": float(regret.regret.stderr[-1]) if runs > 1 else None,
+                "regret_std": float(regret.regret.std[-1]) if runs > 1 else None,
+                "regret_runs": regret.final.tolist(),
                 "regret_curve": regret.regret.mean.tolist(),
                 "regret_curve_std": regret.regret.std.tolist(),
                 "regret_curve_stderr": regret.regret.stderr.tolist(),
@@ -72,10 +76,17 @@ def summarize(
     }
 
 
-def read_summary(folder: Path | str) -> dict[str, Any]:
-    """The summary of a results folder."""
-    summary: dict[str, Any] = read_json(Path(folder) / "summary.json")
-    return summary
+def load_result(folder: Path | str) -> Result:
+    """What the latest evaluation in a results folder found, without computing anything."""
+    path = Path(folder) / "summary.json"
+    if not path.exists():
+        raise InputError(f"folder is '{folder}', which has no summary.json; name the --out of an evaluation")
+    summary = read_json(path)
+    try:
+        finals = {name: np.array(row["regret_runs"], float) for name, row in summary["agents"].items()}
+    except (TypeError, KeyError, ValueError):
+        raise InputError(f"results file {path} is broken; delete it and run the evaluation again") from None
+    return Result(summary, {}, finals)
 
 
 def render(summary: Mapping[str, Any], timing: Mapping[str, Mapping[str, float]]) -> Table:
@@ -99,9 +110,9 @@ def render(summary: Mapping[str, Any], timing: Mapping[str, Mapping[str, float]]
         speed = timing.get(name, {}).get("rounds_per_cpu_second")
         table.add_row(
             name + (" *" if row["privileged"] else ""),
-            f"{row['regret_mean']:.1f} ± {row['regret_stderr']:.1f}",
-            f"{row['regret_std']:.1f}",
-            "" if name == reference else _paired(summary["paired_differences"], name, reference),
+            _number(row["regret_mean"]) + (f" ± {_number(row['regret_stderr'])}" if summary["runs"] > 1 else ""),
+            _number(row["regret_std"]) if summary["runs"] > 1 else "–",
+            "" if name == reference else _paired(summary, name, reference),
             f"{speed:,.0f}" if speed else "stored",
             style="dim" if row["privileged"] else "",
         )
@@ -112,7 +123,8 @@ def describe(summary: Mapping[str, Any]) -> str:
     """The setting of a summary in a few words."""
     environment = summary["environment"]
     drift = environment["drift"]
-    settings = [f"b={drift['b']}"] if "b" in drift else []
+    told = drift.items() if isinstance(drift, dict) else ()
+    settings = [f"{key}={value}" for key, value in told if isinstance(value, (int, float)) and value is not False]
     settings += [f"T={summary['horizon']}", f"d={environment['dim']}"]
     settings += [f"{environment['arms']} {environment['arm_mode']} arms", f"{summary['runs']} runs"]
     return f"{environment['name']}: {', '.join(settings)}, seed {summary['seed']}"
@@ -125,12 +137,18 @@ def _caption(agents: Mapping[str, Any], reference: str) -> str:
     return "; ".join(notes)
 
 
-def _paired(pairs: Sequence[Mapping[str, Any]], agent: str, reference: str) -> str:
-    for pair in pairs:
-        if (pair["agent"], pair["reference"]) == (agent, reference):
-            mean, low, high = pair["mean"], pair["low"], pair["high"]
-            break
-        if (pair["agent"], pair["reference"]) == (reference, agent):
-            mean, low, high = -pair["mean"], -pair["high"], -pair["low"]
-            break
-    return f"{mean:+.1f} [{low:+.1f}, {high:+.1f}]"
+def _paired(summary: Mapping[str, Any], agent: str, reference: str) -> str:
+    """A paired difference in words, whichever way round it is stored."""
+    for pair in summary["paired_differences"]:
+        if {pair["agent"], pair["reference"]} == {agent, reference}:
+            sign = 1 if pair["agent"] == agent else -1
+            low, high = sorted((sign * pair["low"], sign * pair["high"]))
+            interval = f" [{_number(low, '+')}, {_number(high, '+')}]" if summary["runs"] > 1 else ""
+            return _number(sign * pair["mean"], "+") + interval
+    return ""
+
+
+def _number(value: float, sign: str = "") -> str:
+    """One decimal, or three digits where that would hide a small number."""
+    small = 0 < abs(value) < 1
+    return format(value + 0.0, f"{sign}.2g" if small else f"{sign}.1f")

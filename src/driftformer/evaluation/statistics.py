@@ -73,12 +73,22 @@ def _merge(counts: Sequence[int], moments: Iterable[tuple[Array, Array]]) -> Cur
     return Curve(mean, std, std / np.sqrt(total))
 
 
+def _resampled_means(finals: Mapping[str, Array], runs: int, rng: np.random.Generator) -> dict[str, Array]:
+    """The mean of each bootstrap resample, `[RESAMPLES]`, a few resamples at a time to save memory."""
+    means: dict[str, list[Array]] = {name: [] for name in finals}
+    at_once = max(1, 2**21 // runs)
+    for first in range(0, RESAMPLES, at_once):
+        rows = rng.integers(0, runs, size=(min(at_once, RESAMPLES - first), runs))
+        for name, final in finals.items():
+            means[name].append(final[rows].mean(axis=1))
+    return {name: np.concatenate(parts) for name, parts in means.items()}
+
+
 def paired_differences(finals: Mapping[str, Array], seed: int) -> list[PairedDifference]:
     """Every pair of agents, run by run; common random numbers make these much tighter than the means themselves."""
     names = list(finals)
     runs = len(finals[names[0]])
-    resamples = np.random.default_rng(seed).integers(0, runs, size=(RESAMPLES, runs))
-    means = {name: final[resamples].mean(axis=1) for name, final in finals.items()}  # [RESAMPLES]
+    means = _resampled_means(finals, runs, np.random.default_rng(seed))
     pairs = [(agent, reference) for i, agent in enumerate(names) for reference in names[i + 1 :]]
     differences = []
     for agent, reference in pairs:

@@ -94,7 +94,8 @@ def run(tasks: Sequence[Task], workers: int, on_rounds: Callable[[int], None]) -
         for task in tasks:
             yield task, compute(task, on_rounds)
         return
-    _check_can_travel(tasks[0], workers)
+    for task in {id(task.agent): task for task in tasks}.values():
+        _check_can_travel(task, workers)
     context = multiprocessing.get_context("spawn")
     played = context.Value("q", 0)
     reported = 0
@@ -122,8 +123,8 @@ def _check_can_travel(task: Task, workers: int) -> None:
         ForkingPickler.dumps(task)
     except Exception as error:
         raise InputError(
-            f"workers is {workers}, but this environment cannot be sent to another process ({error}); "
-            "use workers=1, or define the drift function at the top level of a module"
+            f"workers is {workers}, but '{task.environment.name}' or '{task.name}' cannot be sent to another process "
+            f"({error}); use workers=1, or define drift functions and agents at the top level of a module"
         ) from error
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -19,8 +20,8 @@ from driftformer.randomness import CHUNK
 
 Array = NDArray[np.float64]
 
-_BLOCK = 64
-"""Rounds that are collected before they are summed up: one small copy a round, and no wait for an accelerator."""
+CHECKED = 64
+"""Rounds that are collected before they are summed up and checked: no wait for an accelerator in between."""
 
 
 @dataclass(frozen=True)
@@ -42,16 +43,18 @@ class RegretRecorder:
         self._counts = counts
         self._curves = np.empty((len(counts), 4, horizon))
         self._regret = [np.zeros(count) for count in counts]
-        self._block: Tensor | None = None  # [_BLOCK, B], one piece of memory for the whole rollout
+        self._block: Tensor | None = None  # [CHECKED, B], one piece of memory for the whole rollout
+        self._earned: Tensor | None = None  # [B] the sum of rewards, to see whether they stay finite
         self._filled = 0
         self._seen = 0
 
-    def add(self, gap: Tensor) -> None:
-        if self._block is None:
-            self._block = gap.new_empty(_BLOCK, gap.shape[0])
+    def add(self, gap: Tensor, reward: Tensor) -> None:
+        if self._block is None or self._earned is None:
+            self._block, self._earned = gap.new_empty(CHECKED, gap.shape[0]), torch.zeros_like(reward)
+        self._earned += reward
         self._block[self._filled] = gap
         self._filled += 1
-        if self._filled == _BLOCK:
+        if self._filled == CHECKED:
             self._flush(self._block)
 
     def _flush(self, filled: Tensor) -> None:
@@ -62,6 +65,10 @@ class RegretRecorder:
             raise InputError(
                 f"mean rewards are NaN or infinite in round {self._seen + int(bad.argmax()) + 1}; "
                 "the drift must keep w, scale and shift finite"
+            )
+        if self._earned is not None and not bool(self._earned.isfinite().all()):
+            raise InputError(
+                f"rewards are NaN or infinite by round {self._seen + rounds}; give a smaller noise or a finite drift"
             )
         for chunk, count in enumerate(self._counts):
             gaps = np.ascontiguousarray(block[:, chunk * CHUNK : chunk * CHUNK + count])  # [rounds, n]

@@ -7,7 +7,8 @@
     DIR/summary.json, DIR/timing.json                 what people and figures read
 
 Every file is written beside its place, flushed to disk and renamed, so what stands there is whole. Each chunk file
-carries a checksum and the fingerprint of its config; one that does not match is refused, never guessed at.
+carries a checksum and the fingerprint of its config and place; one that does not match is refused, never guessed at. A
+folder is claimed by its first result, not before: a command that fails at the door leaves nothing.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+from driftformer.environments.identity import is_identified
 from driftformer.errors import InputError
 from driftformer.randomness import CHUNK
 from driftformer.simulation.chunks import Chunk
@@ -78,6 +80,11 @@ class ResultsFolder:
         known = self.path / "config.json"
         if self.path.exists() and not self.path.is_dir():
             raise InputError(f"out is '{self.path}', which is a file; name a folder")
+        if not is_identified(self.config):
+            raise InputError(
+                f"out is '{self.path}', but this environment's drift holds something that cannot be told apart from "
+                "its like, so its results cannot be stored; make it a frozen dataclass of plain values, or drop out"
+            )
         if known.exists():
             other = read_json(known)
             if other != self.config:
@@ -85,11 +92,15 @@ class ResultsFolder:
                     f"out is '{self.path}', whose results are for another setting ({_difference(other, self.config)}); "
                     "name another folder, or repeat that setting"
                 )
-        elif self.path.exists() and any(self.path.iterdir()):
+        elif self.path.exists() and not (self.path / "chunks").exists() and any(map(_is_foreign, self.path.iterdir())):
             raise InputError(
                 f"out is '{self.path}', a folder that is not empty and holds no results; name a new or empty one"
             )
-        else:
+
+    def claim(self) -> None:
+        """Say whose results these are, if that is not said yet."""
+        known = self.path / "config.json"
+        if not known.exists():
             write_json(known, self.config)
 
     def _place(self, agent: str, chunk: Chunk, kind: str = "") -> Path:
@@ -101,6 +112,7 @@ class ResultsFolder:
         return all(self._place(agent, chunk, kind).exists() for kind in kinds)
 
     def save(self, agent: str, chunk: Chunk, regret: ChunkRegret, trajectories: Arrays | None) -> None:
+        self.claim()
         if trajectories is not None:
             self._write(self._place(agent, chunk, ".trajectories"), trajectories)
         arrays = {name: getattr(regret, name) for name in _CURVES}
@@ -126,7 +138,7 @@ class ResultsFolder:
     def _write(self, path: Path, arrays: Arrays) -> None:
         content = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
         # One entry only: safetensors writes several in any order, and equal results should be equal files.
-        stamp = {"driftformer": f"{self._fingerprint} {_checksum(content)}"}
+        stamp = {"driftformer": f"{self._stamp(path)} {_checksum(content)}"}
         write_atomically(path, save(content, metadata=stamp))
 
     def _read(self, path: Path) -> dict[str, NDArray[Any]]:
@@ -139,9 +151,19 @@ class ResultsFolder:
             raise _broken(path, str(error)) from None
         if checksum != _checksum(arrays):
             raise _broken(path, "its checksum does not match")
-        if config != self._fingerprint:
-            raise _broken(path, "it belongs to another setting")
+        if config != self._stamp(path):
+            raise _broken(path, "it belongs to another setting or place")
         return arrays
+
+    def _stamp(self, path: Path) -> str:
+        """What a file belongs to: the setting, and by its place the agent, the chunk and how much of it."""
+        place = path.relative_to(self.path).as_posix()
+        return hashlib.sha256(f"{self._fingerprint} {place}".encode()).hexdigest()
+
+
+def _is_foreign(path: Path) -> bool:
+    """Whether a file is none of ours; a killed write may have left a partial one."""
+    return not path.name.endswith(".partial")
 
 
 def _broken(path: Path, why: str) -> InputError:

@@ -11,10 +11,11 @@ import torch
 from torch import Tensor
 
 from driftformer.agents.base import Agent, Observed, Privileged, ProblemShape
+from driftformer.agents.registry import make_agent
 from driftformer.environments.base import Environment
-from driftformer.errors import InputError
+from driftformer.errors import InputError, require_count
 from driftformer.randomness import CHUNK, Randomness
-from driftformer.simulation.regret import ChunkRegret, RegretRecorder
+from driftformer.simulation.regret import CHECKED, ChunkRegret, RegretRecorder
 
 _REPORT = 32
 """Rounds between two reports of progress."""
@@ -51,6 +52,46 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
+def check_device(device: torch.device | str) -> torch.device:
+    """A device that can be used, or an error that says which can."""
+    try:
+        found = torch.device(device)
+    except (RuntimeError, TypeError):
+        found = torch.device("meta")
+    if found.type not in ("cpu", "cuda"):
+        raise InputError(f"device is {device!r}; give cpu or cuda")
+    if found.type == "cuda" and not torch.cuda.is_available():
+        raise InputError(f"device is '{device}', but torch finds no such GPU here; use cpu")
+    return found
+
+
+def _check_counts(chunks: Sequence[int], counts: Sequence[int] | None) -> list[int]:
+    """How many problems of each chunk count."""
+    if not chunks or any(not isinstance(chunk, int) or chunk < 0 for chunk in chunks):
+        raise InputError(f"chunks is {chunks!r}; give the indices of one or more, from 0")
+    counts = [CHUNK] * len(chunks) if counts is None else list(counts)
+    if len(counts) != len(chunks) or not all(isinstance(count, int) and 1 <= count <= CHUNK for count in counts):
+        raise InputError(f"counts is {counts!r}; give a number from 1 to {CHUNK} for each of {len(chunks)} chunks")
+    return counts
+
+
+def _check_arm(agent: Agent, arm: Tensor, batch: int, arms: int) -> None:
+    """Catch an agent that answers in another shape before torch does."""
+    whole = isinstance(arm, Tensor) and arm.shape == (batch,) and arm.dtype == torch.long
+    if not whole or not bool(((arm >= 0) & (arm < arms)).all()):
+        got = f"a {arm.dtype} tensor {list(arm.shape)}" if isinstance(arm, Tensor) else type(arm).__name__
+        got += " with others than that" if whole else ""
+        raise InputError(
+            f"agent '{agent.name}' chose {got}; act must give a torch.int64 tensor [{batch}] of 0..{arms - 1}"
+        )
+
+
+def _check_finite(agent: Agent, auxiliary_value: Tensor | None, t: int) -> None:
+    """Stop where an agent's own numbers have broken down: its choices would mean nothing from there on."""
+    if auxiliary_value is not None and not bool(auxiliary_value.isfinite().all()):
+        raise InputError(f"agent '{agent.name}' has come to NaN or infinite values by round {t}; check its options")
+
+
 def check_applies(environment: Environment, agent: Agent) -> None:
     """Refuse a privileged agent where it does not apply."""
     reason = agent.why_not(environment) if isinstance(agent, Privileged) else None
@@ -60,7 +101,7 @@ def check_applies(environment: Environment, agent: Agent) -> None:
 
 def rollout(
     environment: Environment,
-    agent: Agent,
+    agent: Agent | str,
     *,
     seed: int = 0,
     chunks: Sequence[int] = (0,),
@@ -75,13 +116,16 @@ def rollout(
     `counts` says how many problems of each chunk enter its regret (all by default); `on_rounds` is told now and then
     how many rounds, summed over problems, have been played since it was last called.
     """
+    agent = make_agent(agent) if isinstance(agent, str) else agent
     check_applies(environment, agent)
+    require_count("seed", seed, 0, most=2**63)
+    counts = _check_counts(chunks, counts)
     with one_thread():
-        randomness = Randomness(seed, chunks, device=device, dtype=dtype)
+        randomness = Randomness(seed, chunks, device=check_device(device), dtype=dtype)
         shape = ProblemShape(
             randomness.batch, environment.horizon, environment.arms, environment.dim, randomness.device, dtype
         )
-        recorder = RegretRecorder(list(counts or [CHUNK] * len(chunks)), environment.horizon)
+        recorder = RegretRecorder(counts, environment.horizon)
         history: list[_Round] = []
         state: Any = agent.init(shape)
         world = environment.reset(randomness)
@@ -92,9 +136,13 @@ def rollout(
             if informed is not None:
                 state = informed.inform(state, environment.truth(world))
             arm, info = agent.act(state, world.action_set, rng)
+            if t == 1:
+                _check_arm(agent, arm, shape.batch, shape.arms)
             reward, gap, following = environment.step(world, arm, randomness)
             state = agent.update(state, world.action_set, arm, reward, info)
-            recorder.add(gap)
+            recorder.add(gap, reward)
+            if t % CHECKED == 0:
+                _check_finite(agent, info.auxiliary_value, t)
             if trajectories:
                 events = observed.events(state) if observed is not None else {}
                 history.append(_Round(arm.int(), reward, gap, info.auxiliary_value, events))
@@ -102,7 +150,9 @@ def rollout(
             if on_rounds is not None and (t % _REPORT == 0 or t == environment.horizon):
                 on_rounds(randomness.batch * ((t - 1) % _REPORT + 1))
         diagnostics = observed.diagnostics(state) if observed is not None else {}
-        return Rollout(recorder.finish(diagnostics), _stack(history) if trajectories else None)
+        regrets = recorder.finish(diagnostics)
+        _check_finite(agent, info.auxiliary_value, environment.horizon)
+        return Rollout(regrets, _stack(history) if trajectories else None)
 
 
 @dataclass(frozen=True)

@@ -6,15 +6,15 @@ import time
 from collections.abc import Sequence
 
 import torch
-from rich.table import Table
 
 from driftformer.agents.base import Agent
 from driftformer.agents.registry import make_agent
 from driftformer.environments.base import Environment
+from driftformer.environments.linear_bandit import ArmMode
 from driftformer.environments.presets import make_env
 from driftformer.errors import InputError, require_count
 from driftformer.randomness import CHUNK
-from driftformer.simulation.rollout import rollout
+from driftformer.simulation.rollout import check_device, rollout
 
 
 def rounds_per_second(environment: Environment, agent: Agent, chunks: int, device: str = "cpu") -> float:
@@ -29,18 +29,21 @@ def rounds_per_second(environment: Environment, agent: Agent, chunks: int, devic
     return chunks * CHUNK * environment.horizon / (clock() - start)
 
 
-def measure(agents: Sequence[str], problems: Sequence[int], horizon: int, arm_mode: str, device: str = "cpu") -> Table:
-    """A table of agents against batch sizes."""
+def measure(
+    agents: Sequence[str], problems: Sequence[int], horizon: int, arm_mode: ArmMode, device: str = "cpu"
+) -> dict[str, dict[int, float]]:
+    """Rounds per second of each agent at each batch size."""
+    for field, given in (("agents", agents), ("problems", problems)):
+        if not given:
+            raise InputError(f"{field} is empty; name at least one")
     for size in problems:
         require_count("problems", size, CHUNK)
         if size % CHUNK:
             raise InputError(f"problems is {size}; give multiples of {CHUNK}, the size of a chunk")
+    check_device(device)
     environment = make_env("stationary", horizon=horizon, arm_mode=arm_mode)
-    unit = "CPU-second" if device == "cpu" else "second"
-    title = f"Rounds per {unit} by batch size ({device}, d={environment.dim}, {environment.arms} {arm_mode} arms)"
-    table = Table("agent", *(f"{size:,}" for size in problems), title=title)
-    for name in agents:
-        agent = make_agent(name)
-        speeds = [rounds_per_second(environment, agent, size // CHUNK, device) for size in problems]
-        table.add_row(name, *(f"{speed:,.0f}" for speed in speeds))
-    return table
+    players = {name: make_agent(name) for name in agents}
+    return {
+        name: {size: rounds_per_second(environment, agent, size // CHUNK, device) for size in problems}
+        for name, agent in players.items()
+    }
