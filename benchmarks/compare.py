@@ -37,12 +37,12 @@ def cpu_seconds(play: Callable[[], object]) -> float:
     return time.process_time() - start
 
 
-def ours(environment: Environment, agent: Agent) -> Callable[[], float]:
-    """Rounds per CPU-second of a whole rollout at the default batch size."""
+def ours(environment: Environment, agent: Agent, chunks: int = STACK) -> Callable[[], float]:
+    """Rounds per CPU-second of a whole rollout, at the default batch size if none is given."""
 
     def measure() -> float:
-        seconds = cpu_seconds(lambda: df.rollout(environment, agent, chunks=range(STACK)))
-        return STACK * CHUNK * environment.horizon / seconds
+        seconds = cpu_seconds(lambda: df.rollout(environment, agent, chunks=range(chunks)))
+        return chunks * CHUNK * environment.horizon / seconds
 
     return measure
 
@@ -66,8 +66,11 @@ def contenders() -> dict[str, Callable[[], float]]:
         "MABWiser": others(peers.mabwiser, 400),
         "driftformer linucb, features given": ours(given, df.make_agent("linucb")),
         "NumPy loop, features given": others(lambda n: peers.numpy_loop(n, rounds), 8000),
+        **{f"{name}, 256 problems": ours(bandit, df.make_agent(name), chunks=4) for name in FORGETTING},
     }
 
+
+FORGETTING = ("linucb", "master-linucb", "weighted-linucb", "sliding-window-linucb", "discounted-linucb")
 
 RATIOS = (
     ("driftformer linucb", "NumPy loop", "at least 8"),
@@ -75,6 +78,10 @@ RATIOS = (
     ("driftformer linucb", "MABWiser", ""),
     ("driftformer linucb, features given", "NumPy loop, features given", "at least 10"),
     ("driftformer linucb", "driftformer thompson", "at most 3"),
+    ("master-linucb, 256 problems", "linucb, 256 problems", "at least 1/3"),
+    ("weighted-linucb, 256 problems", "linucb, 256 problems", "at least 1/4"),
+    ("sliding-window-linucb, 256 problems", "linucb, 256 problems", "at least 1/4"),
+    ("discounted-linucb, 256 problems", "linucb, 256 problems", "at least 1/8"),
 )
 
 
@@ -96,7 +103,7 @@ def report(turns: int) -> list[str]:
     lines += ["", "| ratio | measured | wanted |", "|---|---:|---:|"]
     for fast, slow, wanted in RATIOS:
         ratio = statistics.median(a / b for a, b in zip(speeds[fast], speeds[slow], strict=True))
-        lines.append(f"| {fast} / {slow} | {ratio:.1f} | {wanted} |")
+        lines.append(f"| {fast} / {slow} | {ratio:.3g} | {wanted} |")
     versions = ", ".join(f"{name} {version(name)}" for name in ("torch", "numpy", "coba", "mabwiser"))
     return [f"One thread, {turns} turns, {versions}.", "", *lines]
 

@@ -105,6 +105,50 @@ class Bench:
     """cpu or cuda."""
 
 
+@dataclass(frozen=True)
+class ShowSchedule:
+    """Draw the window schedule of one MALG block of 2^n rounds (Section 4.1 and Algorithm 1).
+
+    driftformer show schedule --n 4 --seed 3 --out schedule.png
+    """
+
+    n: int = 4
+    """Order of the block: it has 2^n rounds and instances of orders 0 to n."""
+    seed: int = 0
+    """Root of the coin flips."""
+    c1: float = 1.0
+    """rho(t) = c1/sqrt(t) + c2/t."""
+    c2: float = 0.0
+    """See c1."""
+    out: Path = Path("schedule.png")
+    """The picture; its ending is the format."""
+
+
+@dataclass(frozen=True)
+class ShowRun:
+    """Draw one run of one agent: rewards, regret, the active order and the restarts, where it has them.
+
+    driftformer show run jumps --horizon 2000 --agent master-linucb@test_scale=0.01 --out run.png
+    """
+
+    environment: _Environment
+    """The world to play in."""
+    agent: str = "master-linucb"
+    """The agent to watch."""
+    seed: int = 0
+    """Root of all randomness; the run is the first one of an evaluation with this seed."""
+    out: Path = Path("run.png")
+    """The picture; its ending is the format."""
+
+
+@dataclass(frozen=True)
+class Show:
+    """Draw what goes on inside an agent."""
+
+    what: Annotated[ShowSchedule, subcommand("schedule")] | Annotated[ShowRun, subcommand("run")]
+    """The picture to draw."""
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Parse, run, and turn every foreseeable error into one line and exit code 2."""
     arguments = sys.argv[1:] if arguments is None else arguments
@@ -135,6 +179,7 @@ def _parse(arguments: list[str]) -> Any:
             return tyro.cli(
                 Annotated[Evaluate, subcommand("evaluate")]
                 | Annotated[Reproduce, subcommand("reproduce")]
+                | Annotated[Show, subcommand("show")]
                 | Annotated[List, subcommand("list")]
                 | Annotated[Bench, subcommand("bench")],
                 prog="driftformer",
@@ -229,9 +274,9 @@ def _reproduce(command: Reproduce) -> None:
 def _print_table(result: Any) -> None:
     from rich.console import Console
 
-    from driftformer.evaluation.result import render
+    from driftformer.evaluation.result import notes, render
 
-    Console().print(render(result.summary, result.timing))
+    Console().print(render(result.summary, result.timing), *notes(result.summary), sep="\n")
 
 
 def _list(command: List) -> None:
@@ -253,5 +298,39 @@ def _bench(command: Bench) -> None:
     Console().print(speeds(measured, command.device, command.arm_mode))
 
 
-_RUN: dict[type, Any] = {Evaluate: _evaluate, Reproduce: _reproduce, List: _list, Bench: _bench}
-_COMMANDS = ("evaluate", "reproduce", "list", "bench")
+def _show(command: Show) -> None:
+    if isinstance(command.what, ShowSchedule):
+        _show_schedule(command.what)
+    else:
+        _show_run(command.what)
+    print(f"figure: {command.what.out}")
+
+
+def _show_schedule(command: ShowSchedule) -> None:
+    from driftformer.agents.master import Master
+    from driftformer.agents.schedule import malg, run
+    from driftformer.errors import require_count
+    from driftformer.evaluation.schedule_figures import draw_schedule
+    from driftformer.randomness import Randomness
+
+    require_count("n", command.n, 0, most=10)
+    require_count("seed", command.seed, 0, most=2**63)
+    scheduler = malg(command.n, Master(c1=command.c1, c2=command.c2).rho)
+    rounds = run(scheduler, 2**command.n, Randomness(command.seed, size=1).stream("coins"))
+    draw_schedule(scheduler, rounds, command.out)
+
+
+def _show_run(command: ShowRun) -> None:
+    from driftformer.environments.presets import build
+    from driftformer.evaluation.schedule_figures import draw_run
+    from driftformer.simulation.rollout import rollout
+
+    environment = build(command.environment)
+    seen = rollout(environment, command.agent, seed=command.seed, trajectories=True).trajectories
+    assert seen is not None
+    arrays = {name: value.numpy() for name, value in seen.tensors().items()}
+    draw_run(arrays, f"{command.agent} on {environment.name}, seed {command.seed}, run 1", command.out)
+
+
+_RUN: dict[type, Any] = {Evaluate: _evaluate, Reproduce: _reproduce, Show: _show, List: _list, Bench: _bench}
+_COMMANDS = ("evaluate", "reproduce", "show", "list", "bench")

@@ -73,6 +73,12 @@ AGENTS: dict[str, Entry] = {
         "a base agent that begins again every so many rounds",
         {"base": BaseAgent("linucb"), "every": 100},
     ),
+    "detection": Entry(
+        "detection",
+        "Detection",
+        "DAL: a base agent that begins again when forced rounds show a change",
+        {"base": BaseAgent("linucb"), "detector": "glr", "watch": "all", "exploration": 0.1, "noise": 1.5},
+    ),
     "master": Entry(
         "master",
         "Master",
@@ -95,6 +101,7 @@ AGENTS: dict[str, Entry] = {
 
 ALIASES: dict[str, str] = {
     "restart-linucb": "restart@base=linucb",
+    "detection-linucb": "detection@base=linucb",
     "master-linucb": "master@base=linucb",
     "master-thompson": "master@base=thompson",
 }

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from driftformer.agents.base import Agent, Privileged
 from driftformer.agents.registry import check_agent, full_label, label, make_agent
 from driftformer.environments.base import Environment
@@ -126,8 +124,7 @@ def _rows(trajectories: Trajectories | None, place: int, chunk: Chunk) -> Arrays
     if trajectories is None:
         return None
     rows = slice(place * CHUNK, place * CHUNK + chunk.count)
-    kept = {name: value for name, value in vars(trajectories).items() if isinstance(value, torch.Tensor)}
-    return {name: value[rows].cpu().numpy() for name, value in {**kept, **trajectories.events}.items()}
+    return {name: value[rows].cpu().numpy() for name, value in trajectories.tensors().items()}
 
 
 def _add_timing(before: Mapping[str, float] | None, task: Task, outcome: Outcome) -> dict[str, float]:

@@ -52,7 +52,7 @@ _LOOK: Any = {
 
 def draw(summary: Mapping[str, Any], path: Path, kind: Kind = "regret") -> None:
     """One figure of one evaluation."""
-    with _figure(path, (6.0, 3.8)) as figure:
+    with figure_at(path, (6.0, 3.8)) as figure:
         axes = figure.subplots()
         curves(axes, summary, kind)
         axes.set_title(describe(summary), fontsize=9, loc="left")
@@ -61,7 +61,7 @@ def draw(summary: Mapping[str, Any], path: Path, kind: Kind = "regret") -> None:
 
 def draw_grid(summaries: Mapping[str, Mapping[str, Any]], path: Path) -> None:
     """Several evaluations side by side: regret above, suboptimality below, one legend for all."""
-    with _figure(path, (3.6 * len(summaries), 5.6)) as figure:
+    with figure_at(path, (3.6 * len(summaries), 5.6)) as figure:
         grid = figure.subplots(2, len(summaries), squeeze=False)
         lines: dict[str, Any] = {}
         for column, (title, summary) in enumerate(summaries.items()):
@@ -104,7 +104,7 @@ def _looks(names: Sequence[str]) -> dict[str, tuple[str, Any]]:
 
 
 @contextmanager
-def _figure(path: Path, size: tuple[float, float]) -> Iterator[Figure]:
+def figure_at(path: Path, size: tuple[float, float]) -> Iterator[Figure]:
     """A figure in our look that is written when the block ends."""
     known = FigureCanvasAgg.get_supported_filetypes()
     ending = path.suffix.removeprefix(".")

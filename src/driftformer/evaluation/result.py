@@ -30,7 +30,7 @@ class Result:
     def table(self) -> str:
         """The summary as text, best agent first."""
         page = io.StringIO()
-        Console(file=page, width=110).print(render(self.summary, self.timing))
+        Console(file=page, width=110).print(render(self.summary, self.timing), *notes(self.summary), sep="\n")
         return page.getvalue()
 
     def plot(self, path: Path | str, kind: Literal["regret", "suboptimality"] = "regret") -> None:
@@ -117,6 +117,20 @@ def render(summary: Mapping[str, Any], timing: Mapping[str, Mapping[str, float]]
             style="dim" if row["privileged"] else "",
         )
     return table
+
+
+def notes(summary: Mapping[str, Any]) -> list[str]:
+    """What agents told of themselves, a line each."""
+    lines = []
+    for name, row in summary["agents"].items():
+        told = row["diagnostics"]
+        parts = [f"{told['restarts']['mean']:.2g} restarts a run"] if "restarts" in told else []
+        ratios = [key for key in told if key.endswith("_closest_ratio")]
+        if ratios:
+            closest = ", ".join(f"{key.removesuffix('_closest_ratio')} {told[key]['max']:.2g}" for key in ratios)
+            parts.append(f"closest that a test came to firing, as a share of its threshold: {closest}")
+        lines += [f"{name}: {'; '.join(parts)}"] if parts else []
+    return lines
 
 
 def describe(summary: Mapping[str, Any]) -> str:

@@ -31,6 +31,11 @@ class Trajectories:
     auxiliary_values: Tensor | None  # [B, T]
     events: dict[str, Tensor]  # [B, T] each: what the agent tells of every round
 
+    def tensors(self) -> dict[str, Tensor]:
+        """All of it by name."""
+        own = {name: value for name, value in vars(self).items() if isinstance(value, Tensor)}
+        return own | self.events
+
 
 @dataclass(frozen=True)
 class Rollout:

@@ -1,0 +1,145 @@
+"""Detection-augmented learning: any base agent, a few forced rounds, a change detector on them, a restart on alarm.
+
+After Gerogiannis, Huang, Bose and Veeravalli (DAL, 2025) and Huang et al. (2025): in epoch k (one more than the alarms
+so far) a share α_k = √(k·A·ln T / T) of the rounds, times `exploration`, is forced to play the arms in turn. An arm's
+detector looks at the rewards x_1, …, x_n of its forced rounds (`watch=forced`), or of all rounds that played it
+(`watch=all`, as in GLR-klUCB of Besson et al., 2022), and compares the best split of them into two means with none:
+
+    GLR:  max over s of  s(n−s)/(2σ²n)·(mean(x_1..x_s) − mean(x_{s+1}..x_n))²  ≥  ln(4·n^{3/2}·T)
+    GSR:  ln of the sum over s of the exponentials of the same                 ≥  ln(4·n^{3/2}·T) + ln n
+
+The papers' own setting is `watch=forced,exploration=1`; at horizons of a few thousand rounds a fifth of them would be
+forced, and still too few for the detectors to see anything, so our defaults are the practical ones.
+
+On an alarm the base agent and all detectors begin again. Arms are told apart by their place in the action set, so with
+arms that are drawn anew in every round a detector watches a place, not an arm, and sees little.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal
+
+import torch
+from torch import Tensor
+
+from driftformer.agents.base import Agent, ProblemShape, check_base, pick
+from driftformer.agents.linucb import LinUCB
+from driftformer.agents.restart import restart
+from driftformer.errors import require_choice, require_real
+from driftformer.randomness import Stream
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """What an alarm throws away."""
+
+    base: Any
+    age: Tensor  # [B] rounds of this epoch so far
+    counts: Tensor  # [B, A] forced rounds of each arm
+    sums: Tensor  # [B, A, N+1] sums of their first 0, 1, …, n rewards
+
+
+@dataclass(frozen=True)
+class DetectionState:
+    shape: ProblemShape
+    epoch: Epoch
+    alarms: Tensor  # [B]
+
+
+@dataclass(frozen=True)
+class DetectionInfo:
+    base: Any
+    forced: Tensor  # [B] bool
+
+    @property
+    def auxiliary_value(self) -> Tensor:
+        """That of the base agent's own choice, `[B]`."""
+        value: Tensor = self.base.auxiliary_value
+        return value
+
+
+@dataclass(frozen=True)
+class Detection:
+    """A base agent that begins again when forced exploration shows a change; `noise` is the σ of the rewards."""
+
+    base: Agent = field(default_factory=LinUCB)
+    detector: Literal["glr", "gsr"] = "glr"
+    watch: Literal["forced", "all"] = "all"
+    exploration: float = 0.1
+    noise: float = 1.5
+    name: ClassVar[str] = "detection"
+    learns: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_base(self.base)
+        require_choice("detector", self.detector, ("glr", "gsr"))
+        require_choice("watch", self.watch, ("forced", "all"))
+        require_real("exploration", self.exploration, 0.0, above=True)
+        require_real("noise", self.noise, 0.0, above=True)
+
+    def init(self, shape: ProblemShape) -> DetectionState:
+        return DetectionState(shape, self._begin(shape), self._count(shape))
+
+    def _count(self, shape: ProblemShape) -> Tensor:
+        return torch.zeros(shape.batch, dtype=torch.long, device=shape.device)
+
+    def _begin(self, shape: ProblemShape) -> Epoch:
+        age = self._count(shape)
+        # rewards of one arm: all of them, or its turns even if every round is forced
+        most = shape.horizon if self.watch == "all" else -(-shape.horizon // shape.arms)
+        sums = torch.zeros(shape.batch, shape.arms, most + 1, dtype=torch.double, device=shape.device)
+        return Epoch(self.base.init(shape), age, age.unsqueeze(1).repeat(1, shape.arms), sums)
+
+    def act(self, state: DetectionState, action_set: Tensor, rng: Stream) -> tuple[Tensor, DetectionInfo]:
+        arms, horizon = action_set.shape[1], state.shape.horizon
+        share = ((state.alarms + 1) * (arms * math.log(max(horizon, 2)) / horizon)).sqrt()  # [B] α_k
+        phase = state.epoch.age % (arms / (share * self.exploration).clamp(max=1.0)).ceil().long()  # [B]
+        forced = phase < arms
+        arm, info = self.base.act(state.epoch.base, action_set, rng)
+        return torch.where(forced, phase, arm), DetectionInfo(info, forced)
+
+    def update(
+        self, state: DetectionState, action_set: Tensor, arm: Tensor, reward: Tensor, info: DetectionInfo
+    ) -> DetectionState:
+        epoch = state.epoch
+        base = self.base.update(epoch.base, action_set, arm, reward, info.base)
+        counts, sums = epoch.counts, epoch.sums
+        alarm = torch.zeros_like(info.forced)
+        watched = info.forced if self.watch == "forced" else torch.ones_like(info.forced)
+        rows = watched.nonzero().squeeze(1)
+        if rows.numel():
+            seen = arm[rows]
+            n = counts[rows, seen] + 1  # [F]
+            counts[rows, seen] = n
+            sums[rows, seen, n] = sums[rows, seen, n - 1] + reward[rows].double()
+            alarm[rows] = self._alarm(sums[rows, seen], n, state.shape.horizon)
+        after = Epoch(base, epoch.age + 1, counts, sums)
+        return DetectionState(
+            state.shape, restart(after, alarm, self._begin(replace(state.shape, batch=1))), state.alarms + alarm
+        )
+
+    def _alarm(self, sums: Tensor, n: Tensor, horizon: int) -> Tensor:
+        """Whether the first n rewards, by their sums `[F, N+1]`, tell of a change, `[F]`."""
+        longest = int(n.max())
+        if longest < 2:
+            return torch.zeros_like(n, dtype=torch.bool)
+        total = pick(sums, n).unsqueeze(1)  # [F, 1]
+        length = n.unsqueeze(1)
+        split = torch.arange(1, longest, device=n.device).unsqueeze(0)  # [1, longest-1] s
+        inside = split < length
+        rest = (length - split).clamp(min=1)
+        first = sums[:, 1:longest]
+        gap = first / split - (total - first) / rest
+        statistic = (split * rest) / (2 * self.noise**2 * length) * gap.square()  # [F, longest-1]
+        threshold = math.log(4 * horizon) + 1.5 * n.double().log()
+        if self.detector == "glr":
+            return statistic.masked_fill(~inside, -math.inf).amax(dim=1) >= threshold
+        return statistic.masked_fill(~inside, -math.inf).logsumexp(dim=1) >= threshold + n.double().log()
+
+    def events(self, state: DetectionState) -> dict[str, Tensor]:
+        return {"restarted": state.epoch.age == 0}
+
+    def diagnostics(self, state: DetectionState) -> dict[str, Tensor]:
+        return {"restarts": state.alarms}
