@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 
 from driftformer.agents.registry import AGENTS, ALIASES
 from driftformer.environments.presets import PRESETS, Preset
 from driftformer.experiments import EXPERIMENTS
+from driftformer.experiments.rates import sweeps
+
+if TYPE_CHECKING:
+    from driftformer.evaluation.rates import Exponent
 
 
 def tables() -> list[Table]:
@@ -50,6 +55,18 @@ def speeds(measured: Mapping[str, Mapping[int, float]], device: str, arm_mode: s
         column.justify = "right"
     for agent, by_size in measured.items():
         table.add_row(agent, *(f"{speed:,.0f}" for speed in by_size.values()))
+    return table
+
+
+def exponents(found: Mapping[str, Mapping[str, Exponent]], longest: int) -> Table:
+    """Fitted exponents of each sweep beside what the paper's table says."""
+    table = _table("\nExponents of dynamic regret, with 95% intervals", "sweep", "agent", "exponent", "in the paper")
+    for sweep in sweeps(longest):
+        for place, (agent, slope) in enumerate(found[sweep.name].items()):
+            words = f"{slope.slope:.2f} [{slope.low:.2f}, {slope.high:.2f}]"
+            table.add_row(
+                "" if place else f"{sweep.name} ({sweep.axis})", agent, words, "" if place else sweep.expected
+            )
     return table
 
 

@@ -106,6 +106,26 @@ class Bench:
 
 
 @dataclass(frozen=True)
+class Rates:
+    """Measure how dynamic regret grows with T, J and Δ, and fit exponents beside the paper's table of rates.
+
+    A two-armed family with long horizons. The default takes a few minutes on one core; --longest 100000 half an hour or
+    so. Results stay under --out: a second call only fits and redraws.
+    """
+
+    longest: int = 10_000
+    """The longest horizon of the sweeps over T; those over J and Δ use a tenth of it."""
+    runs: int = 64
+    """Independent problems of each setting."""
+    seed: int = 0
+    """Root of all randomness."""
+    out: Path = Path("runs/rates")
+    """Folder for results, rates.json and rates.png."""
+    workers: int = 1
+    """Processes to compute with."""
+
+
+@dataclass(frozen=True)
 class ShowSchedule:
     """Draw the window schedule of one MALG block of 2^n rounds (Section 4.1 and Algorithm 1).
 
@@ -142,10 +162,29 @@ class ShowRun:
 
 
 @dataclass(frozen=True)
+class ShowEquivalence:
+    """Draw why a sliding window is no special case of the window scheduler (the text's fig:equivalence).
+
+    driftformer show equivalence --rounds 8 --window 2 --out equivalence.png
+    """
+
+    rounds: int = 8
+    """Rounds to draw."""
+    window: int = 2
+    """Length of the windows."""
+    out: Path = Path("equivalence.png")
+    """The picture; its ending is the format."""
+
+
+@dataclass(frozen=True)
 class Show:
     """Draw what goes on inside an agent."""
 
-    what: Annotated[ShowSchedule, subcommand("schedule")] | Annotated[ShowRun, subcommand("run")]
+    what: (
+        Annotated[ShowSchedule, subcommand("schedule")]
+        | Annotated[ShowRun, subcommand("run")]
+        | Annotated[ShowEquivalence, subcommand("equivalence")]
+    )
     """The picture to draw."""
 
 
@@ -179,6 +218,7 @@ def _parse(arguments: list[str]) -> Any:
             return tyro.cli(
                 Annotated[Evaluate, subcommand("evaluate")]
                 | Annotated[Reproduce, subcommand("reproduce")]
+                | Annotated[Rates, subcommand("rates")]
                 | Annotated[Show, subcommand("show")]
                 | Annotated[List, subcommand("list")]
                 | Annotated[Bench, subcommand("bench")],
@@ -298,11 +338,26 @@ def _bench(command: Bench) -> None:
     Console().print(speeds(measured, command.device, command.arm_mode))
 
 
+def _rates(command: Rates) -> None:
+    from rich.console import Console
+
+    from driftformer.catalogue import exponents
+    from driftformer.evaluation.rates import measure_rates
+
+    found = measure_rates(
+        command.out, longest=command.longest, runs=command.runs, seed=command.seed, workers=command.workers
+    )
+    Console().print(exponents(found, command.longest))
+    print(f"\nfigure: {command.out / 'rates.png'} (and .svg); numbers: {command.out / 'rates.json'}")
+
+
 def _show(command: Show) -> None:
     if isinstance(command.what, ShowSchedule):
         _show_schedule(command.what)
-    else:
+    elif isinstance(command.what, ShowRun):
         _show_run(command.what)
+    else:
+        _show_equivalence(command.what)
     print(f"figure: {command.what.out}")
 
 
@@ -320,6 +375,15 @@ def _show_schedule(command: ShowSchedule) -> None:
     draw_schedule(scheduler, rounds, command.out)
 
 
+def _show_equivalence(command: ShowEquivalence) -> None:
+    from driftformer.errors import require_count
+    from driftformer.evaluation.schedule_figures import draw_equivalence
+
+    require_count("rounds", command.rounds, 2, most=40)
+    require_count("window", command.window, 1, most=command.rounds)
+    draw_equivalence(command.rounds, command.window, command.out)
+
+
 def _show_run(command: ShowRun) -> None:
     from driftformer.environments.presets import build
     from driftformer.evaluation.schedule_figures import draw_run
@@ -332,5 +396,12 @@ def _show_run(command: ShowRun) -> None:
     draw_run(arrays, f"{command.agent} on {environment.name}, seed {command.seed}, run 1", command.out)
 
 
-_RUN: dict[type, Any] = {Evaluate: _evaluate, Reproduce: _reproduce, Show: _show, List: _list, Bench: _bench}
-_COMMANDS = ("evaluate", "reproduce", "show", "list", "bench")
+_RUN: dict[type, Any] = {
+    Evaluate: _evaluate,
+    Reproduce: _reproduce,
+    Rates: _rates,
+    Show: _show,
+    List: _list,
+    Bench: _bench,
+}
+_COMMANDS = ("evaluate", "reproduce", "rates", "show", "list", "bench")

@@ -58,6 +58,27 @@ def _instance(axes: Axes, order: int, first: int, last: int, active: NDArray[np.
             axes.plot([before + 1, after], [order + 0.4] * 2, "--", color=_STRONG, linewidth=1.2)
 
 
+def draw_equivalence(rounds: int, window: int, path: Path) -> None:
+    """Which rounds each round may learn from: under adjacent windows (WS), and under a sliding window."""
+    now, past = np.meshgrid(np.arange(rounds), np.arange(rounds), indexing="ij")
+    adjacent = (past < now) & (past // window == now // window)
+    sliding = (past < now) & (past >= now - window)
+    with figure_at(path, (7.6, 3.9)) as figure:
+        panels = {"adjacent windows: WS with one order": adjacent, "sliding window": sliding}
+        for axes, (title, seen) in zip(figure.subplots(1, 2), panels.items(), strict=True):
+            for t, s in zip(*np.nonzero(seen), strict=True):
+                axes.add_patch(Rectangle((s, t), 1, 1, facecolor=_STRONG, edgecolor="white"))
+            for t in range(rounds):
+                axes.add_patch(Rectangle((t, t), 1, 1, facecolor=_PALE, edgecolor="white"))
+            axes.set(xlim=(0, rounds), ylim=(rounds, 0), aspect="equal", xlabel="round learned from")
+            axes.set_ylabel("round that acts (pale)")
+            axes.set_title(title, loc="left", fontsize=9)
+            ticks = np.arange(rounds)
+            axes.set_xticks(ticks + 0.5, [str(tick + 1) for tick in ticks])
+            axes.set_yticks(ticks + 0.5, [str(tick + 1) for tick in ticks])
+            axes.grid(visible=False)
+
+
 def draw_run(trajectory: Mapping[str, NDArray[Any]], title: str, path: Path) -> None:
     """One problem: rewards and regret, the active order if there is one, and where the agent began again."""
     arrays = {name: values[0] for name, values in trajectory.items()}
