@@ -156,6 +156,21 @@ def test_with_the_theorys_constants_the_tests_cannot_fire_at_these_horizons() ->
         assert found["test2_closest_ratio"].max() < 0.1
 
 
+def test_the_smallest_margins_are_what_a_run_meets() -> None:
+    """At T=1000 the tests demand at least 256 and 62, where no reward passes 4."""
+    first, second = Master().smallest_margins(1000)
+    assert (round(first), round(second)) == (256, 62)
+    for horizon in (1, 2, 3, 7, 8, 100, 127, 200):
+        agent = Master(test_scale=1e6)  # never fails
+        thresholds = []
+        for _, _, _, info, state in play(df.make_env("high", horizon=horizon, dim=2, arms=2), agent, 0, 4):
+            ends = info.schedule.ending.any(dim=0).nonzero().flatten().tolist()
+            thresholds.append([9 * agent.rho_hat(2**m, horizon) for m in ends])
+            assert int(state.happened.restarts.sum()) == 0
+        if horizon > 1:
+            assert agent.smallest_margins(horizon)[0] <= min(min(row) for row in thresholds if row) * (1 + 1e-12)
+
+
 @pytest.mark.parametrize("base", [LinUCB(), Thompson(), Master(test_scale=0.01)])
 def test_any_agent_with_an_auxiliary_value_can_be_wrapped_even_master_itself(base: object) -> None:
     played = df.rollout(df.make_env("high", horizon=40, dim=3, arms=3), Master(base=base), chunks=[0, 3])

@@ -90,7 +90,20 @@ class Master:
 
     def rho_hat(self, t: int, horizon: int) -> float:
         """ρ̂ of Algorithm 2; its T is the horizon (a block's length would make it zero in the first block)."""
-        return self.test_scale * 6 * (math.log2(horizon) + 1) * math.log(horizon) * self.rho(t)
+        rounds = max(horizon, 2)  # ln 1 would make it zero
+        return self.test_scale * 6 * (math.log2(rounds) + 1) * math.log(rounds) * self.rho(t)
+
+    def smallest_margins(self, horizon: int) -> tuple[float, float]:
+        """The least that Test 1 and Test 2 ever demand within a horizon without restarts.
+
+        Test 1's is 9·ρ̂ of the longest instance that ends in time, Test 2's is 3·ρ̂ of the longest stretch of a block.
+        Rewards whose range is smaller than a margin can never make that test fail.
+        """
+        done = (horizon + 1).bit_length() - 1  # blocks of 1, 2, …, 2^(done-1) rounds are complete
+        begun = horizon - (2**done - 1)  # rounds of the block after them
+        instance = max(2 ** (done - 1), 2 ** (begun.bit_length() - 1) if begun else 1)
+        stretch = max(2 ** (done - 1), begun)
+        return 9 * self.rho_hat(instance, horizon), 3 * self.rho_hat(stretch, horizon)
 
     def init(self, shape: ProblemShape) -> MasterState:
         orders = shape.horizon.bit_length()  # blocks of 1, 2, …, 2^(orders-1) rounds hold every horizon

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from torch import Tensor
 
@@ -25,27 +25,27 @@ def _each(function: Callable[..., Tensor], *states: Any) -> Any:
         return first
     names = [field.name for field in dataclasses.fields(first)]
     values = {name: _each(function, *(getattr(state, name) for state in states)) for name in names}
-    return dataclasses.replace(first, **values)  # type: ignore[type-var]
+    return dataclasses.replace(cast(Any, first), **values)
 
 
 def split_rows(state: State, parts: int) -> State:
     """Rows `[B·M, …]` as `[B, M, …]`, without copying."""
-    return _each(lambda tensor: tensor.unflatten(0, (-1, parts)), state)  # type: ignore[no-any-return]
+    return cast(State, _each(lambda tensor: tensor.unflatten(0, (-1, parts)), state))
 
 
 def join_rows(state: State) -> State:
     """Rows `[B, M, …]` as `[B·M, …]`, without copying."""
-    return _each(lambda tensor: tensor.flatten(0, 1), state)  # type: ignore[no-any-return]
+    return cast(State, _each(lambda tensor: tensor.flatten(0, 1), state))
 
 
 def take_rows(state: State, rows: Tensor) -> State:
     """A copy of some rows."""
-    return _each(lambda tensor: tensor.index_select(0, rows), state)  # type: ignore[no-any-return]
+    return cast(State, _each(lambda tensor: tensor.index_select(0, rows), state))
 
 
 def put_rows(state: State, rows: Tensor, values: State) -> State:
     """Write rows into a state, in place."""
-    return _each(lambda tensor, new: tensor.index_copy_(0, rows, new), state, values)  # type: ignore[no-any-return]
+    return cast(State, _each(lambda tensor, new: tensor.index_copy_(0, rows, new), state, values))
 
 
 def restart_rows(state: State, rows: Tensor, fresh: State) -> State:

@@ -63,7 +63,7 @@ def draw_equivalence(rounds: int, window: int, path: Path) -> None:
     now, past = np.meshgrid(np.arange(rounds), np.arange(rounds), indexing="ij")
     adjacent = (past < now) & (past // window == now // window)
     sliding = (past < now) & (past >= now - window)
-    with figure_at(path, (7.6, 3.9)) as figure:
+    with figure_at(path, (7.6, 4.4)) as figure:
         panels = {"adjacent windows: WS with one order": adjacent, "sliding window": sliding}
         for axes, (title, seen) in zip(figure.subplots(1, 2), panels.items(), strict=True):
             for t, s in zip(*np.nonzero(seen), strict=True):

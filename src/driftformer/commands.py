@@ -1,0 +1,182 @@
+"""What can be said on the command line: each command is a dataclass, its texts are the help. Imports no torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, Union
+
+from tyro.conf import arg, subcommand
+
+from driftformer.environments.presets import PRESETS, Preset
+from driftformer.experiments import EXPERIMENTS
+
+if TYPE_CHECKING:
+    _Environment = Preset
+else:
+    _Environment = Union[tuple(Annotated[preset, subcommand(name)] for name, preset in PRESETS.items())]  # noqa: UP007
+
+_Folder = Annotated[Path | None, arg(metavar="FOLDER")]
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """Compare agents on one environment by their dynamic regret.
+
+    Every agent meets the same problems, arms and noise, so differences between agents are paired. Name an environment,
+    then any options of it and of the evaluation, in any order:
+
+        driftformer evaluate high --b 0.018 --agents linucb thompson oracle --runs 200 --out runs/high
+
+        driftformer evaluate jumps --changes 8 --arm-mode resampled --agents linucb@alpha=0.5 linucb@alpha=2
+
+    With --out the results stay in a folder: one small file for each agent and 64 runs, and of the latest call a
+    summary.json, a timing.json and two figures. Ask again for more runs or agents and only what is missing is computed;
+    a killed run goes on where it stopped, with the same numbers bit for bit. `driftformer list` shows all environments
+    and agents; `driftformer evaluate high --help` shows the options of one environment.
+    """
+
+    environment: _Environment
+    """The world to play in."""
+    agents: tuple[str, ...] = ("random", "linucb", "thompson")
+    """Agents to compare; options follow an @, as in linucb@alpha=2,ridge=0.5."""
+    runs: int = 200
+    """Independent problems to play."""
+    seed: int = 0
+    """Root of all randomness; the same seed gives the same numbers."""
+    out: _Folder = None
+    """Folder for the results; without it they are only shown."""
+    workers: int = 1
+    """Processes to compute with, one thread each; does not change the numbers."""
+    device: str = "cpu"
+    """cpu or cuda. A GPU has its own random numbers, so its results are kept apart."""
+    trajectories: bool = False
+    """Also keep every arm, reward, suboptimality and auxiliary value (needs --out)."""
+
+
+@dataclass(frozen=True)
+class Reproduce:
+    """Run the paper's experiments and draw their figures.
+
+    Each experiment is a frozen setting (see `driftformer list`). Results stay under --out: a second call only redraws.
+    """
+
+    experiments: tuple[str, ...] = tuple(EXPERIMENTS)
+    """Which ones."""
+    runs: int = 200
+    """Independent problems of each."""
+    seed: int = 0
+    """Root of all randomness."""
+    out: Path = Path("runs/reproduce")
+    """Folder for results and figures."""
+    workers: int = 1
+    """Processes to compute with."""
+    device: str = "cpu"
+    """cpu or cuda."""
+
+
+@dataclass(frozen=True)
+class List:
+    """Show the environments, agents and experiments that can be named."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Measure how many rounds per second this machine simulates (d=32, 10 arms, resampled by default).
+
+    On a CPU the time is that of one thread. `make bench` in the repository compares with other libraries.
+    """
+
+    agents: tuple[str, ...] = ("random", "linucb", "thompson")
+    """Agents to time, environment included."""
+    problems: tuple[int, ...] = (64, 256, 512, 1024)
+    """Batch sizes, multiples of 64."""
+    horizon: int = 1000
+    """Rounds of each problem."""
+    arm_mode: Literal["fixed", "resampled"] = "resampled"
+    """Whether arms are drawn once or in every round."""
+    device: str = "cpu"
+    """cpu or cuda."""
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Measure how dynamic regret grows with T, J and Δ, and fit exponents beside the paper's table of rates.
+
+    A two-armed family with long horizons. The default takes a few minutes on one core; --longest 100000 half an hour or
+    so. Results stay under --out: a second call only fits and redraws.
+    """
+
+    longest: int = 10_000
+    """The longest horizon of the sweeps over T; those over J and Δ use a tenth of it."""
+    runs: int = 64
+    """Independent problems of each setting."""
+    seed: int = 0
+    """Root of all randomness."""
+    out: Path = Path("runs/rates")
+    """Folder for results, rates.json and rates.png."""
+    workers: int = 1
+    """Processes to compute with."""
+
+
+@dataclass(frozen=True)
+class ShowSchedule:
+    """Draw the window schedule of one MALG block of 2^n rounds (Section 4.1 and Algorithm 1).
+
+    driftformer show schedule --n 4 --seed 3 --out schedule.png
+    """
+
+    n: int = 4
+    """Order of the block: it has 2^n rounds and instances of orders 0 to n."""
+    seed: int = 0
+    """Root of the coin flips."""
+    c1: float = 1.0
+    """rho(t) = c1/sqrt(t) + c2/t."""
+    c2: float = 0.0
+    """See c1."""
+    out: Path = Path("schedule.png")
+    """The picture; its ending is the format."""
+
+
+@dataclass(frozen=True)
+class ShowRun:
+    """Draw one run of one agent: rewards, regret, the active order and the restarts, where it has them.
+
+    driftformer show run jumps --horizon 2000 --agent master-linucb@test_scale=0.01 --out run.png
+    """
+
+    environment: _Environment
+    """The world to play in."""
+    agent: str = "master-linucb"
+    """The agent to watch."""
+    seed: int = 0
+    """Root of all randomness; the run is the first one of an evaluation with this seed."""
+    out: Path = Path("run.png")
+    """The picture; its ending is the format."""
+
+
+@dataclass(frozen=True)
+class ShowEquivalence:
+    """Draw why a sliding window is no special case of the window scheduler (the text's fig:equivalence).
+
+    driftformer show equivalence --rounds 8 --window 2 --out equivalence.png
+    """
+
+    rounds: int = 8
+    """Rounds to draw."""
+    window: int = 2
+    """Length of the windows."""
+    out: Path = Path("equivalence.png")
+    """The picture; its ending is the format."""
+
+
+@dataclass(frozen=True)
+class Show:
+    """Draw what goes on inside an agent."""
+
+    what: (
+        Annotated[ShowSchedule, subcommand("schedule")]
+        | Annotated[ShowRun, subcommand("run")]
+        | Annotated[ShowEquivalence, subcommand("equivalence")]
+    )
+    """The picture to draw."""
