@@ -116,5 +116,7 @@ def _draw(
             axes.set_xticks(values, [f"{value:g}" for value in values])
             axes.xaxis.set_minor_formatter(NullFormatter())
             axes.set_ylabel("dynamic regret")
-            axes.set_title(f"{sweep.name}. {sweep.expected}", fontsize=8, loc="left")
-            axes.legend(fontsize=8)
+            axes.set_title(f"{sweep.name}; in the paper: {sweep.expected}", fontsize=8, loc="left")
+            low, high = axes.get_ylim()
+            axes.set_ylim(low, high * (high / low) ** 0.45)  # room for the legend
+            axes.legend(fontsize=8, loc="upper left")

@@ -44,25 +44,25 @@ def sweeps(longest: int) -> tuple[Sweep, ...]:
         Sweep(
             "horizon-jumps",
             "T",
-            "MASTER √(JT): 0.5; LinUCB linear: 1",
+            "MASTER 0.5 (√(JT)), LinUCB 1",
             tuple(Point(t, _jumps(t, CHANGES), _agents(t, t / (CHANGES + 1))) for t in horizons),
         ),
         Sweep(
             "changes",
             "J",
-            "MASTER √(JT): 0.5",
+            "MASTER 0.5 (√(JT))",
             tuple(Point(j + 1, _jumps(middle, j), _agents(middle, middle / (j + 1))) for j in (1, 3, 7, 15, 31)),
         ),
         Sweep(
             "horizon-turn",
             "T",
-            "MASTER Δ^(1/3)·T^(2/3): 0.67; LinUCB linear: 1; (discounted) TS Δ^(1/4)·T^(3/4): 0.75",
+            "MASTER 0.67 (Δ^⅓·T^⅔), LinUCB 1, TS 0.75 (Δ^¼·T^¾)",
             tuple(Point(t, _walk(t, LENGTH), _agents(t, (t / LENGTH) ** (4 / 3), False)) for t in horizons),
         ),
         Sweep(
             "path",
             "Δ",
-            "MASTER Δ^(1/3)·T^(2/3): 0.33; (discounted) TS Δ^(1/4)·T^(3/4): 0.25",
+            "MASTER 0.33 (Δ^⅓·T^⅔), TS 0.25 (Δ^¼·T^¾)",
             tuple(
                 Point(length, _walk(middle, length), _agents(middle, (middle / length) ** (4 / 3), False))
                 for length in (2.0, 4.0, 8.0, 16.0, 32.0)
