@@ -1,7 +1,8 @@
 """Forgetting by discounting: an observation that is s rounds old counts γ^s.
 
 V = λI + Σ γ^(t-s)·xxᵀ, θ̂ = V⁻¹ Σ γ^(t-s)·r·x, and, where the paper has it, a second matrix Ṽ = λI + Σ γ^(2(t-s))·xxᵀ.
-The ridge λI is not discounted, so V has no rank-one recursion, and each round pays for a Cholesky factorisation.
+The ridge λI is not discounted: V' = γV + xxᵀ + (1−γ)λI has no rank-one recursion for its inverse, and each round pays
+for a Cholesky factorisation.
 
 - `weighted-linucb`: LB-WeightUCB of Wang, Zhao and Zhou (2023): one matrix, width ‖x‖ in V⁻¹.
 - `discounted-linucb`: D-LinUCB of Russac, Vernade and Cappé (2019): two matrices, width ‖x‖ in V⁻¹ṼV⁻¹.
@@ -20,7 +21,7 @@ import torch
 from torch import Tensor
 
 from driftformer.agents.base import ProblemShape, pick
-from driftformer.agents.gram import ValueInfo, add_outer, choose, factorise, predict, unwhiten, whiten
+from driftformer.agents.gram import ValueInfo, choose, factorise, fade, predict, unwhiten, whiten
 from driftformer.agents.ridge import identity, inner, require_ridge, vector
 from driftformer.errors import require_real
 from driftformer.randomness import Stream
@@ -28,14 +29,14 @@ from driftformer.randomness import Stream
 
 @dataclass
 class Weighted:
-    gram: Tensor  # [B, d, d] Σ γ^(t-s)·xxᵀ
+    gram: Tensor  # [B, d, d] V
     moment: Tensor  # [B, d] Σ γ^(t-s)·r·x
 
 
 @dataclass
 class TwiceWeighted:
-    gram: Tensor  # [B, d, d]
-    squared: Tensor  # [B, d, d] Σ γ^(2(t-s))·xxᵀ
+    gram: Tensor  # [B, d, d] V
+    squared: Tensor  # [B, d, d] Ṽ
     moment: Tensor  # [B, d]
 
 
@@ -59,26 +60,26 @@ class WeightedLinUCB:
         require_real("alpha", self.alpha, 0.0)
 
     def init(self, shape: ProblemShape) -> Weighted:
-        return Weighted(identity(shape, 0.0), vector(shape, 0.0))
+        return Weighted(identity(shape, self.ridge), vector(shape, 0.0))
 
     def act(self, state: Weighted, action_set: Tensor, rng: Stream) -> tuple[Tensor, ValueInfo]:
-        mean, whitened = predict(factorise(state.gram, self.ridge), action_set, state.moment)
+        mean, whitened = predict(factorise(state.gram), action_set, state.moment)
         return choose(torch.add(mean, whitened.square().sum(-1).sqrt(), alpha=self.alpha))
 
     def update(self, state: Weighted, action_set: Tensor, arm: Tensor, reward: Tensor, info: ValueInfo) -> Weighted:
         features = pick(action_set, arm)
         moment = state.moment.mul_(self.gamma).addcmul_(features, reward.unsqueeze(1))
-        return Weighted(add_outer(state.gram.mul_(self.gamma), features), moment)
+        return Weighted(fade(state.gram, features, self.gamma, self.ridge), moment)
 
 
-def _init_twice(shape: ProblemShape) -> TwiceWeighted:
-    return TwiceWeighted(identity(shape, 0.0), identity(shape, 0.0), vector(shape, 0.0))
+def _init_twice(shape: ProblemShape, ridge: float) -> TwiceWeighted:
+    return TwiceWeighted(identity(shape, ridge), identity(shape, ridge), vector(shape, 0.0))
 
 
-def _age_twice(state: TwiceWeighted, features: Tensor, reward: Tensor, gamma: float) -> TwiceWeighted:
+def _age_twice(state: TwiceWeighted, features: Tensor, reward: Tensor, gamma: float, ridge: float) -> TwiceWeighted:
     return TwiceWeighted(
-        add_outer(state.gram.mul_(gamma), features),
-        add_outer(state.squared.mul_(gamma * gamma), features),
+        fade(state.gram, features, gamma, ridge),
+        fade(state.squared, features, gamma * gamma, ridge),
         state.moment.mul_(gamma).addcmul_(features, reward.unsqueeze(1)),
     )
 
@@ -98,19 +99,19 @@ class DiscountedLinUCB:
         require_real("alpha", self.alpha, 0.0)
 
     def init(self, shape: ProblemShape) -> TwiceWeighted:
-        return _init_twice(shape)
+        return _init_twice(shape, self.ridge)
 
     def act(self, state: TwiceWeighted, action_set: Tensor, rng: Stream) -> tuple[Tensor, ValueInfo]:
-        factor = factorise(state.gram, self.ridge)
+        factor = factorise(state.gram)
         mean, whitened = predict(factor, action_set, state.moment)
         direction = unwhiten(factor, whitened)  # [B, A, d] V⁻¹x
-        width = (torch.bmm(direction, state.squared) * direction).sum(-1) + self.ridge * direction.square().sum(-1)
+        width = (torch.bmm(direction, state.squared) * direction).sum(-1)  # [B, A] xᵀV⁻¹ṼV⁻¹x
         return choose(torch.add(mean, width.clamp_min_(0).sqrt_(), alpha=self.alpha))
 
     def update(
         self, state: TwiceWeighted, action_set: Tensor, arm: Tensor, reward: Tensor, info: ValueInfo
     ) -> TwiceWeighted:
-        return _age_twice(state, pick(action_set, arm), reward, self.gamma)
+        return _age_twice(state, pick(action_set, arm), reward, self.gamma, self.ridge)
 
 
 @dataclass(frozen=True)
@@ -128,16 +129,16 @@ class DiscountedThompson:
         require_real("variance", self.variance, 0.0)
 
     def init(self, shape: ProblemShape) -> TwiceWeighted:
-        return _init_twice(shape)
+        return _init_twice(shape, self.ridge)
 
     def act(self, state: TwiceWeighted, action_set: Tensor, rng: Stream) -> tuple[Tensor, ValueInfo]:
         noise = rng.normal(action_set.shape[2]).unsqueeze(1)  # [B, 1, d]
-        push = torch.bmm(noise, factorise(state.squared, self.ridge).mT)  # [B, 1, d] Ṽ^½·z
+        push = torch.bmm(noise, factorise(state.squared).mT)  # [B, 1, d] Ṽ^½·z
         target = torch.add(state.moment.unsqueeze(1), push, alpha=math.sqrt(self.variance))
-        factor = factorise(state.gram, self.ridge)
+        factor = factorise(state.gram)
         return choose(inner(action_set, unwhiten(factor, whiten(factor, target)).squeeze(1)))
 
     def update(
         self, state: TwiceWeighted, action_set: Tensor, arm: Tensor, reward: Tensor, info: ValueInfo
     ) -> TwiceWeighted:
-        return _age_twice(state, pick(action_set, arm), reward, self.gamma)
+        return _age_twice(state, pick(action_set, arm), reward, self.gamma, self.ridge)

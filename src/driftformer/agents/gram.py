@@ -1,6 +1,6 @@
-"""Ridge regression from its normal equations: where observations fade or leave, no rank-one formula is safe.
+"""Ridge regression from its normal equations, for observations that fade under a ridge that does not.
 
-What is kept is Σ w·xxᵀ and Σ w·r·x; each round factorises Σ w·xxᵀ + ridge·I by Cholesky and solves for all arms.
+What is kept is V = ridge·I + Σ w·xxᵀ and Σ w·r·x; each round factorises V by Cholesky and solves for all arms at once.
 """
 
 from __future__ import annotations
@@ -33,10 +33,9 @@ def choose(values: Tensor) -> tuple[Tensor, ValueInfo]:
     return arm, ValueInfo(values, arm)
 
 
-def factorise(gram: Tensor, ridge: float) -> Tensor:
-    """The lower Cholesky factor L of gram + ridge·I, `[B, d, d]`."""
-    eye = torch.eye(gram.shape[1], device=gram.device, dtype=gram.dtype)
-    factor: Tensor = torch.linalg.cholesky_ex(torch.add(gram, eye, alpha=ridge)).L
+def factorise(gram: Tensor) -> Tensor:
+    """The lower Cholesky factor L of a matrix `[B, d, d]`."""
+    factor: Tensor = torch.linalg.cholesky_ex(gram).L
     return factor
 
 
@@ -59,6 +58,8 @@ def predict(factor: Tensor, action_set: Tensor, moment: Tensor) -> tuple[Tensor,
     return inner(whitened, solved[:, -1]), whitened
 
 
-def add_outer(gram: Tensor, features: Tensor, sign: float = 1.0) -> Tensor:
-    """gram ± xxᵀ, in place."""
-    return gram.addcmul_(features.unsqueeze(2), features.unsqueeze(1), value=sign)
+def fade(gram: Tensor, features: Tensor, gamma: float, ridge: float) -> Tensor:
+    """γV + xxᵀ + (1−γ)·ridge·I, in place: what was known fades, the ridge does not."""
+    gram.mul_(gamma).addcmul_(features.unsqueeze(2), features.unsqueeze(1))
+    gram.diagonal(dim1=1, dim2=2).add_((1 - gamma) * ridge)
+    return gram

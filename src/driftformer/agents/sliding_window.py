@@ -1,9 +1,9 @@
 """Forgetting by a window: LinUCB on the last W observations only (Cheung, Simchi-Levi and Zhu, 2019).
 
-Each round takes the new observation into the normal equations and the oldest out of them. What such additions and
-subtractions round off would pile up where forgetting never ends, so every `_REFRESH` rounds both sums are computed anew
-from the window itself. (Taking observations out of an inverse instead, by a downdate, loses all precision in float32
-where one arm is played again and again.)
+Each round takes the new observation into A⁻¹ and θ̂ and the oldest out of them: a downdate, Sherman–Morrison with the
+signs turned, which divides by 1 − xᵀA⁻¹x. Where that is small, because no other observation in the window speaks of x's
+direction, float32 would lose what it knows; there, and every `_REFRESH` rounds everywhere, A⁻¹ and θ̂ are computed anew
+from the window itself.
 """
 
 from __future__ import annotations
@@ -15,25 +15,22 @@ import torch
 from torch import Tensor
 
 from driftformer.agents.base import ProblemShape, pick
-from driftformer.agents.gram import ValueInfo, add_outer, choose, factorise, predict
+from driftformer.agents.linucb import LinUCB, LinUCBInfo
 from driftformer.agents.restart import put_rows, take_rows
-from driftformer.agents.ridge import identity, require_ridge, vector
-from driftformer.errors import InputError, require_count, require_real
+from driftformer.agents.ridge import Ridge, absorb, identity, vector
+from driftformer.errors import InputError, require_count
 from driftformer.randomness import Stream
 
-_REFRESH = 256
-"""Rounds after which the sums are computed anew."""
+_REFRESH = 64
+"""Rounds after which A⁻¹ and θ̂ are computed anew."""
 
-
-@dataclass
-class Sums:
-    gram: Tensor  # [B, d, d] Σ xxᵀ over the window
-    moment: Tensor  # [B, d] Σ r·x
+_LEAST_SPREAD = 0.1
+"""The 1 − xᵀA⁻¹x below which a downdate is not trusted."""
 
 
 @dataclass
 class WindowState:
-    sums: Sums
+    model: Ridge
     features: Tensor  # [B, W, d] the window, a ring; zeros where nothing has been seen yet
     rewards: Tensor  # [B, W]
     age: Tensor  # [B] observations so far
@@ -51,8 +48,10 @@ class SlidingWindowLinUCB:
 
     def __post_init__(self) -> None:
         require_count("window", self.window)
-        require_real("alpha", self.alpha, 0.0)
-        require_ridge(self.ridge)
+        self._linucb()
+
+    def _linucb(self) -> LinUCB:
+        return LinUCB(self.alpha, self.ridge)
 
     def init(self, shape: ProblemShape) -> WindowState:
         if self.window > shape.horizon:
@@ -62,34 +61,49 @@ class SlidingWindowLinUCB:
             )
         zeros = vector(shape, 0.0)
         return WindowState(
-            Sums(identity(shape, 0.0), zeros),
+            Ridge(identity(shape, 1 / self.ridge), zeros),
             zeros.unsqueeze(1).repeat(1, self.window, 1),
             zeros[:, :1].repeat(1, self.window),
             torch.zeros(shape.batch, dtype=torch.long, device=shape.device),
         )
 
-    def act(self, state: WindowState, action_set: Tensor, rng: Stream) -> tuple[Tensor, ValueInfo]:
-        mean, whitened = predict(factorise(state.sums.gram, self.ridge), action_set, state.sums.moment)
-        return choose(torch.add(mean, whitened.square().sum(-1).sqrt(), alpha=self.alpha))
+    def act(self, state: WindowState, action_set: Tensor, rng: Stream) -> tuple[Tensor, LinUCBInfo]:
+        return self._linucb().act(state.model, action_set, rng)
 
     def update(
-        self, state: WindowState, action_set: Tensor, arm: Tensor, reward: Tensor, info: ValueInfo
+        self, state: WindowState, action_set: Tensor, arm: Tensor, reward: Tensor, info: LinUCBInfo
     ) -> WindowState:
+        model = absorb(state.model, info.prediction, arm, reward)
         place = state.age % self.window  # [B] of the oldest observation in the ring
-        features, rows = pick(action_set, arm), torch.arange(place.shape[0], device=place.device)
-        oldest, its_reward = pick(state.features, place), pick(state.rewards, place)
-        add_outer(add_outer(state.sums.gram, features), oldest, sign=-1.0)
-        state.sums.moment.addcmul_(features, reward.unsqueeze(1)).addcmul_(oldest, its_reward.unsqueeze(1), value=-1)
-        state.features[rows, place] = features
+        model, spread = _release(model, pick(state.features, place), pick(state.rewards, place))
+        rows = torch.arange(place.shape[0], device=place.device)
+        state.features[rows, place] = pick(action_set, arm)
         state.rewards[rows, place] = reward
-        return _refresh(WindowState(state.sums, state.features, state.rewards, state.age + 1))
+        age = state.age + 1
+        stale = ((age % _REFRESH == 0) | (spread < _LEAST_SPREAD)).nonzero().squeeze(1)
+        return _refresh(WindowState(model, state.features, state.rewards, age), stale, self.ridge)
 
 
-def _refresh(state: WindowState) -> WindowState:
-    """Compute the sums anew in the problems whose time has come."""
-    rows = (state.age % _REFRESH == 0).nonzero().squeeze(1)
+def _release(model: Ridge, features: Tensor, reward: Tensor) -> tuple[Ridge, Tensor]:
+    """Forget one observation, in place, and tell 1 − xᵀA⁻¹x; zeros, where the window is not full, change nothing."""
+    direction = torch.bmm(features.unsqueeze(1), model.inverse).squeeze(1)  # [B, d] A⁻¹x
+    spread = 1 - (direction * features).sum(-1)  # [B]
+    safe = spread.clamp_min(_LEAST_SPREAD)  # below it, the result is thrown away
+    surprise = (reward - (features * model.theta).sum(-1)) / safe
+    model.theta.addcmul_(direction, surprise.unsqueeze(1), value=-1)
+    scaled = direction * safe.rsqrt().unsqueeze(1)
+    model.inverse.addcmul_(scaled.unsqueeze(2), scaled.unsqueeze(1))
+    return model, spread
+
+
+def _refresh(state: WindowState, rows: Tensor, ridge: float) -> WindowState:
+    """Compute A⁻¹ and θ̂ of some problems anew from their windows, in place."""
     if rows.numel():
         part = take_rows(state, rows)
-        moment = torch.bmm(part.rewards.unsqueeze(1), part.features).squeeze(1)
-        put_rows(state.sums, rows, Sums(torch.bmm(part.features.mT, part.features), moment))
+        gram = torch.bmm(part.features.mT, part.features)
+        eye = torch.eye(gram.shape[1], device=gram.device, dtype=gram.dtype)
+        inverse = torch.cholesky_inverse(torch.linalg.cholesky_ex(torch.add(gram, eye, alpha=ridge)).L)
+        inverse = (inverse + inverse.mT) / 2
+        moment = torch.bmm(part.rewards.unsqueeze(1), part.features)  # [rows, 1, d]
+        put_rows(state.model, rows, Ridge(inverse, torch.bmm(moment, inverse).squeeze(1)))
     return state
