@@ -58,7 +58,7 @@ def test_reproduce_runs_named_experiments_and_only_redraws_the_second_time(
     }
     capsys.readouterr()
     main(command)
-    assert capsys.readouterr().out.count("stored") == 4
+    assert capsys.readouterr().out.count("stored") == 6
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == first
 
 

@@ -26,7 +26,9 @@ def files(folder: Path) -> dict[str, bytes]:
     return {name: path.read_bytes() for name, path in found.items() if name != "timing.json"}
 
 
-def run(out: Path, runs: int = 100, agents: tuple[str, ...] = ("random", "linucb"), **more: object) -> df.Result:
+def run(
+    out: Path, runs: int = 100, agents: tuple[str, ...] = ("random", "linucb", "master"), **more: object
+) -> df.Result:
     return df.evaluate(df.make_env("high", **ENV), agents, runs=runs, seed=3, out=out, **more)
 
 

@@ -103,7 +103,7 @@ def render(summary: Mapping[str, Any], timing: Mapping[str, Mapping[str, float]]
         pad_edge=False,
     )
     table.add_column("agent", overflow="fold")
-    for heading in ("dynamic regret", "std", "difference (95%)", "rounds/CPU-s"):
+    for heading in ("dynamic regret", "std", "difference (95%)", "speed"):
         table.add_column(heading, justify="right", no_wrap=True)
     for name in ranking:
         row = agents[name]
@@ -113,7 +113,7 @@ def render(summary: Mapping[str, Any], timing: Mapping[str, Mapping[str, float]]
             _number(row["regret_mean"]) + (f" ± {_number(row['regret_stderr'])}" if summary["runs"] > 1 else ""),
             _number(row["regret_std"]) if summary["runs"] > 1 else "–",
             "" if name == reference else _paired(summary, name, reference),
-            f"{speed:,.0f}" if speed else "stored",
+            f"{speed / 1000:,.0f}k/s" if speed else "stored",
             style="dim" if row["privileged"] else "",
         )
     return table
@@ -145,7 +145,7 @@ def describe(summary: Mapping[str, Any]) -> str:
 
 
 def _caption(agents: Mapping[str, Any], reference: str) -> str:
-    notes = ["± standard error, std between runs; less is better"]
+    notes = ["± standard error, std between runs, speed in rounds per CPU-second; less regret is better"]
     notes += [f"difference: to {reference} on the same problems"] if len(agents) > 1 else []
     notes += ["* is told what no agent can know"] if any(row["privileged"] for row in agents.values()) else []
     return "; ".join(notes)
@@ -157,12 +157,16 @@ def _paired(summary: Mapping[str, Any], agent: str, reference: str) -> str:
         if {pair["agent"], pair["reference"]} == {agent, reference}:
             sign = 1 if pair["agent"] == agent else -1
             low, high = sorted((sign * pair["low"], sign * pair["high"]))
-            interval = f" [{_number(low, '+')}, {_number(high, '+')}]" if summary["runs"] > 1 else ""
-            return _number(sign * pair["mean"], "+") + interval
+            interval = f" [{_signed(low)}, {_signed(high)}]" if summary["runs"] > 1 else ""
+            return _signed(sign * pair["mean"]) + interval
     return ""
 
 
-def _number(value: float, sign: str = "") -> str:
-    """One decimal, or three digits where that would hide a small number."""
-    small = 0 < abs(value) < 1
-    return format(value + 0.0, f"{sign}.2g" if small else f"{sign}.1f")
+def _number(value: float) -> str:
+    """One decimal, or two digits where that would hide a small number."""
+    return format(value, ".2g" if 0 < abs(value) < 1 else ".1f")
+
+
+def _signed(value: float) -> str:
+    """With its sign, and no decimals that nobody reads."""
+    return format(value + 0.0, "+.2g" if 0 < abs(value) < 1 else "+.1f" if abs(value) < 100 else "+.0f")

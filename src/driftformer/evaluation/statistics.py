@@ -54,7 +54,8 @@ def combine(chunks: Sequence[ChunkRegret]) -> AgentRegret:
         regret=_merge(counts, [(chunk.regret_mean, chunk.regret_squares) for chunk in chunks]),
         suboptimality=_merge(counts, [(chunk.suboptimality_mean, chunk.suboptimality_squares) for chunk in chunks]),
         diagnostics={
-            name: np.concatenate([chunk.diagnostics[name] for chunk in chunks]) for name in chunks[0].diagnostics
+            name: np.concatenate([chunk.diagnostics[name] for chunk in chunks])
+            for name in sorted(chunks[0].diagnostics)  # a stored chunk has them in any order
         },
     )
 

@@ -16,4 +16,4 @@ class Experiment:
     paper: str
     """The figures of the paper that this is the counterpart of."""
     preset: Preset
-    agents: tuple[str, ...] = ("random", "linucb", "thompson", "oracle")
+    agents: tuple[str, ...] = ("random", "linucb", "thompson", "master-linucb", "master-thompson", "oracle")
