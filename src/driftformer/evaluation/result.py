@@ -124,7 +124,7 @@ def notes(summary: Mapping[str, Any]) -> list[str]:
     lines = []
     for name, row in summary["agents"].items():
         told = row["diagnostics"]
-        parts = [f"{told['restarts']['mean']:.2g} restarts a run"] if "restarts" in told else []
+        parts = [f"{_number(told['restarts']['mean'])} restarts a run"] if "restarts" in told else []
         ratios = [key for key in told if key.endswith("_closest_ratio")]
         if ratios:
             closest = ", ".join(f"{key.removesuffix('_closest_ratio')} {told[key]['max']:.2g}" for key in ratios)
