@@ -47,11 +47,13 @@ def plain_master(
     coins: Vector,  # [T, M] Unif[0,1)
     alpha: float,
     test_scale: float,
+    c1: float,
+    c2: float,
 ) -> Log:
-    """Play LinUCB under MASTER with ρ(t) = 1/√t."""
+    """Play LinUCB under MASTER with ρ(t) = c₁/√t + c₂/t."""
 
     def rho(t: int) -> float:
-        return 1 / math.sqrt(t)
+        return c1 / math.sqrt(t) + c2 / t
 
     def rho_hat(t: int) -> float:
         return test_scale * 6 * (math.log2(horizon) + 1) * math.log(horizon) * rho(t)

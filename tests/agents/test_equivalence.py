@@ -65,9 +65,8 @@ def test_restarts_by_a_test_are_the_same_restart_mechanism() -> None:
     checked = 0
     for b in range(64):
         for t in seen.events["restarted"][b].nonzero().flatten().tolist():
-            if t + 1 < 200:
-                assert seen.auxiliary_values[b, t + 1].item() == pytest.approx(first[b].item())
-                checked += 1
+            assert seen.auxiliary_values[b, t].item() == pytest.approx(first[b].item())
+            checked += 1
     assert checked > 30
 
 

@@ -17,6 +17,20 @@ def test_a_label_reads_back_as_the_same_agent(alpha: float, ridge: float) -> Non
     assert make_agent(label(agent)) == agent == make_agent(full_label(agent))
 
 
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "master@base=linucb+alpha=2.0,test_scale=0.03",
+        "master@base=restart+base=linucb++alpha=2.0++ridge=0.5+every=9,c1=2.0",
+        "master@base=master+base=master++base=thompson+++variance=1.0++c2=0.5+c1=3.0",
+    ],
+)
+def test_wrapped_agents_read_back_at_any_depth(spec: str) -> None:
+    agent = make_agent(spec)
+    assert label(agent) == spec
+    assert make_agent(full_label(agent)) == agent
+
+
 def test_options_come_from_text_or_keywords() -> None:
     assert make_agent("linucb@alpha=2,ridge=0.5") == make_agent("linucb", alpha=2, ridge=0.5) == LinUCB(2.0, 0.5)
     assert full_label(LinUCB(alpha=2)) == full_label(make_agent("linucb@alpha=2.0")) == "linucb@alpha=2.0,ridge=1.0"

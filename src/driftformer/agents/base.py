@@ -117,6 +117,14 @@ def check_base(base: Agent) -> None:
         raise InputError(f"base is '{base.name}', which has no auxiliary value; use one that learns")
 
 
+def require_window(option: str, window: int, shape: ProblemShape) -> None:
+    """Refuse a memory that is longer than the problem."""
+    if window > shape.horizon:
+        raise InputError(
+            f"{option} is {window}, longer than the horizon of {shape.horizon}; give at most the horizon, or use linucb"
+        )
+
+
 def place_of(arm: Tensor, arms: int) -> Tensor:
     """Where each problem's chosen arm stands among all arms of the batch, `[B]`: an index into `[B·A, …]`."""
     return _first_arms(arm.shape[0], arms, arm.device) + arm

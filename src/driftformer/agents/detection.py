@@ -26,7 +26,7 @@ from torch import Tensor
 
 from driftformer.agents.base import Agent, ProblemShape, check_base, pick
 from driftformer.agents.linucb import LinUCB
-from driftformer.agents.restart import restart
+from driftformer.agents.restart import first_after_restart, restart, restarts_played
 from driftformer.errors import require_choice, require_real
 from driftformer.randomness import Stream
 
@@ -139,7 +139,7 @@ class Detection:
         return statistic.masked_fill(~inside, -math.inf).logsumexp(dim=1) >= threshold + n.double().log()
 
     def events(self, state: DetectionState) -> dict[str, Tensor]:
-        return {"restarted": state.epoch.age == 0}
+        return {"restarted": first_after_restart(state.epoch.age, state.alarms)}
 
     def diagnostics(self, state: DetectionState) -> dict[str, Tensor]:
-        return {"restarts": state.alarms}
+        return {"restarts": restarts_played(state.epoch.age, state.alarms)}

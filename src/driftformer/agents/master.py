@@ -21,7 +21,7 @@ from torch import Tensor
 from driftformer.agents.base import Agent, ProblemShape, check_base, pick
 from driftformer.agents.linucb import LinUCB
 from driftformer.agents.restart import join_rows, put_rows, restart, split_rows, take_rows
-from driftformer.agents.schedule import Schedule, check_rho, schedule
+from driftformer.agents.schedule import Schedule, check_rho, malg, schedule
 from driftformer.errors import require_real
 from driftformer.randomness import Stream
 
@@ -97,7 +97,7 @@ class Master:
         """The least that Test 1 and Test 2 ever demand within a horizon without restarts.
 
         Test 1's is 9·ρ̂ of the longest instance that ends in time, Test 2's is 3·ρ̂ of the longest stretch of a block.
-        Rewards whose range is smaller than a margin can never make that test fail.
+        Where average rewards and auxiliary values never lie further apart than that, the tests cannot fail.
         """
         done = (horizon + 1).bit_length() - 1  # blocks of 1, 2, …, 2^(done-1) rounds are complete
         begun = horizon - (2**done - 1)  # rounds of the block after them
@@ -192,10 +192,9 @@ class Master:
 
     @lru_cache(maxsize=8)  # noqa: B019 (a description is small and lives as long as its results)
     def _tables(self, orders: int, horizon: int, device: torch.device) -> _Tables:
-        lengths = [2**m for m in range(orders)]
-        probabilities = [
-            [self.rho(2**n) / self.rho(length) if length <= 2**n else 0.0 for length in lengths] for n in range(orders)
-        ]
+        lengths = malg(orders - 1, self.rho).periods
+        blocks = [malg(n, self.rho).probabilities for n in range(orders)]
+        probabilities = [[*block, *[0.0] * (orders - len(block))] for block in blocks]
         return _Tables(
             torch.tensor(lengths, device=device),
             torch.tensor(probabilities, dtype=torch.double, device=device),

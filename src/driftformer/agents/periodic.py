@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from driftformer.agents.base import Agent, ProblemShape, Truth, check_base
+from driftformer.agents.base import Agent, ProblemShape, Truth, check_base, require_window
 from driftformer.agents.linucb import LinUCB
-from driftformer.agents.restart import restart
+from driftformer.agents.restart import first_after_restart, restart, restarts_played
 from driftformer.errors import require_count
 from driftformer.randomness import Stream
 
@@ -40,7 +40,7 @@ class PeriodicRestart:
     """A base agent that begins again every `every` rounds."""
 
     base: Agent = field(default_factory=LinUCB)
-    every: int = 100
+    every: int = 50
     name: ClassVar[str] = "restart"
     learns: ClassVar[bool] = True
 
@@ -49,6 +49,7 @@ class PeriodicRestart:
         check_base(self.base)
 
     def init(self, shape: ProblemShape) -> RestartState:
+        require_window("every", self.every, shape)
         return _begin(self.base, shape)
 
     def act(self, state: RestartState, action_set: Tensor, rng: Stream) -> tuple[Tensor, Any]:
@@ -60,10 +61,10 @@ class PeriodicRestart:
         return _again(self.base, after, after.age == self.every)
 
     def events(self, state: RestartState) -> dict[str, Tensor]:
-        return {"restarted": state.age == 0}
+        return {"restarted": first_after_restart(state.age, state.restarts)}
 
     def diagnostics(self, state: RestartState) -> dict[str, Tensor]:
-        return {"restarts": state.restarts}
+        return {"restarts": restarts_played(state.age, state.restarts)}
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ class ChangePointOracle:
         return replace(state, base=self.base.update(state.base, action_set, arm, reward, info), age=state.age + 1)
 
     def events(self, state: RestartState) -> dict[str, Tensor]:
-        return {"restarted": state.age == 1}
+        return {"restarted": first_after_restart(state.age, state.restarts)}
 
     def diagnostics(self, state: RestartState) -> dict[str, Tensor]:
-        return {"restarts": state.restarts}
+        return {"restarts": restarts_played(state.age, state.restarts)}

@@ -1,8 +1,9 @@
 """The named agents and their options. Nothing here imports torch, so that `driftformer list` answers at once.
 
 An agent is written as its name, or as its name with options behind an @: `linucb@alpha=2,ridge=0.5`. An option that is
-itself an agent takes its options behind plus signs: `master@base=linucb+alpha=2,test_scale=0.03`. To add one, write its
-file and one entry here; the contract tests pick it up by themselves.
+itself an agent takes its options behind plus signs: `master@base=linucb+alpha=2,test_scale=0.03`, and one sign more for
+each level further in: `master@base=restart+base=linucb++alpha=2+every=9`. To add one, write its file and one entry
+here; the contract tests pick it up by themselves.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ AGENTS: dict[str, Entry] = {
         "periodic",
         "PeriodicRestart",
         "a base agent that begins again every so many rounds",
-        {"base": BaseAgent("linucb"), "every": 100},
+        {"base": BaseAgent("linucb"), "every": 50},
     ),
     "detection": Entry(
         "detection",
@@ -169,7 +170,15 @@ def _written(agent: Agent, shown: Callable[[Any, Any], bool]) -> str:
 
 
 def _plus(written: str) -> str:
-    return written.replace("@", "+").replace(",", "+")
+    """A wrapped agent's options: behind plus signs, and one sign more for each level further in."""
+    return re.sub(r"\++", lambda signs: signs[0] + "+", written).replace("@", "+").replace(",", "+")
+
+
+def _unplus(written: str) -> str:
+    """The other way round."""
+    name, *options = re.split(r"(?<!\+)\+(?!\+)", written)
+    outer = name + ("@" + ",".join(options) if options else "")
+    return re.sub(r"\++", lambda signs: signs[0][1:], outer)
 
 
 def _parse(spec: str, written: str) -> dict[str, str]:
@@ -192,8 +201,3 @@ def _convert(name: str, option: str, value: Any, default: Any) -> Any:
         return type(default)(value)
     except (TypeError, ValueError):
         raise InputError(f"agent '{name}': {option} is {value!r}; give a {type(default).__name__}") from None
-
-
-def _unplus(written: str) -> str:
-    name, plus, rest = written.partition("+")
-    return name + ("@" + rest.replace("+", ",") if plus else "")

@@ -59,3 +59,13 @@ def restart_rows(state: State, rows: Tensor, fresh: State) -> State:
 def restart(state: State, signal: Tensor, fresh: State) -> State:
     """RM itself: begin again in the problems where the change signal C_t `[B]` is set, in place."""
     return restart_rows(state, signal.nonzero().squeeze(1), fresh)
+
+
+def first_after_restart(age: Tensor, restarts: Tensor) -> Tensor:
+    """Whether the round just played was the first of a new start, `[B]`, from the rounds since the last one."""
+    return (age == 1) & (restarts > 0)
+
+
+def restarts_played(age: Tensor, restarts: Tensor) -> Tensor:
+    """Restarts that a round has followed, `[B]`: one after the last round changes nothing."""
+    return restarts - ((age == 0) & (restarts > 0)).long()

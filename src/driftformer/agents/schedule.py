@@ -6,8 +6,8 @@ round, the one of the lowest order is active (σ2).
 
 The text of Section 4.1 flips a coin in every round; MALG (Algorithm 1) flips one for each instance. Ours is the
 latter, since it is what makes an instance: rounds that belong together. Where no coin fell well a round may have no
-instance at all; `active` is then -1, and whoever uses the schedule acts without a memory. MALG's highest order has
-probability one, so that this does not happen there.
+instance at all, and `active` is -1: nobody has a memory to act on. MALG's highest order has probability one, so that
+this does not happen there, nor with adjacent windows of probability one.
 """
 
 from __future__ import annotations
@@ -108,6 +108,10 @@ def schedule(
 
 def run(scheduler: WindowScheduler, rounds: int, rng: Stream) -> list[Schedule]:
     """A whole block, round by round, for each problem of the stream."""
+    if max(scheduler.windows) > rounds:
+        raise InputError(
+            f"the longest window is {max(scheduler.windows)}, but there are only {rounds} rounds; give more"
+        )
     periods, windows = torch.tensor(scheduler.periods), torch.tensor(scheduler.windows)
     probabilities = torch.tensor(scheduler.probabilities)
     coins = rng.uniform(rounds, scheduler.orders)  # [B, rounds, M]

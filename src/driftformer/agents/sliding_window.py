@@ -14,11 +14,11 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from driftformer.agents.base import ProblemShape, pick
+from driftformer.agents.base import ProblemShape, pick, require_window
 from driftformer.agents.linucb import LinUCB, LinUCBInfo
 from driftformer.agents.restart import put_rows, take_rows
 from driftformer.agents.ridge import Ridge, absorb, identity, vector
-from driftformer.errors import InputError, require_count
+from driftformer.errors import require_count
 from driftformer.randomness import Stream
 
 _REFRESH = 64
@@ -54,11 +54,7 @@ class SlidingWindowLinUCB:
         return LinUCB(self.alpha, self.ridge)
 
     def init(self, shape: ProblemShape) -> WindowState:
-        if self.window > shape.horizon:
-            raise InputError(
-                f"window is {self.window}, longer than the horizon of {shape.horizon}; "
-                "give at most the horizon, or use linucb"
-            )
+        require_window("window", self.window, shape)
         zeros = vector(shape, 0.0)
         return WindowState(
             Ridge(identity(shape, 1 / self.ridge), zeros),

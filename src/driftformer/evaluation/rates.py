@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.ticker import NullFormatter
 
 from driftformer.environments.presets import build
-from driftformer.errors import require_count
+from driftformer.errors import InputError, require_count
 from driftformer.evaluation.evaluate import evaluate
 from driftformer.evaluation.figures import COLOURS, figure_at
 from driftformer.experiments.rates import Sweep, sweeps
@@ -38,6 +38,8 @@ class Exponent:
 
 def fit(values: list[float], finals: list[Array], seed: int) -> Exponent:
     """Least squares on logarithms; runs are resampled within each setting."""
+    if min(final.mean() for final in finals) <= 0:
+        raise InputError("regret is zero somewhere in the sweep, so it has no exponent; give more runs")
     x = np.log(np.asarray(values))
     rng = np.random.default_rng(seed)
 
@@ -57,6 +59,7 @@ def measure_rates(
 ) -> dict[str, dict[str, Exponent]]:
     """Run all sweeps, resumably, and write rates.json and a figure."""
     require_count("longest", longest, 10_000, most=10**6)
+    require_count("runs", runs, 8)  # fewer say nothing about an interval
     found: dict[str, dict[str, Exponent]] = {}
     means: dict[str, dict[str, list[float]]] = {}
     for sweep in sweeps(longest):

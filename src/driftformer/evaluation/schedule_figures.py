@@ -108,8 +108,8 @@ def draw_run(trajectory: Mapping[str, NDArray[Any]], title: str, path: Path) -> 
 
 
 def _restarts(arrays: Mapping[str, NDArray[Any]]) -> list[tuple[int, tuple[str, str]]]:
-    """The rounds after which an agent began again, and how to draw them."""
+    """The rounds after which an agent began again, from 0 if before all, and how to draw them."""
     if "failed_test" in arrays:
         return [(int(t) + 1, _TESTS[int(arrays["failed_test"][t])]) for t in np.flatnonzero(arrays["failed_test"])]
     marks = arrays.get("restarted", np.zeros(0))
-    return [(int(t) + 1, ("#0072B2", "restart")) for t in np.flatnonzero(marks)]
+    return [(int(t), ("#0072B2", "restart")) for t in np.flatnonzero(marks)]  # marked is the first round after it
