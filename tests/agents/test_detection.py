@@ -73,7 +73,7 @@ def test_in_a_world_that_stands_still_alarms_are_rare() -> None:
 
 
 def test_on_jumps_it_beats_linucb_and_the_change_point_oracle_beats_both() -> None:
-    """T=2000, four changes, as in docs/master.md but with 64 problems; differences are paired and far from zero."""
+    """T=2000, four changes, as in docs/master.md but with 128 problems; differences are paired."""
     environment = df.make_env("jumps", horizon=2000, changes=4)
     oracle, rivals = (
         "change-point-oracle@base=linucb+alpha=2",
