@@ -14,10 +14,11 @@ from driftformer.errors import InputError, require_count
 from driftformer.evaluation.progress import Progress
 from driftformer.evaluation.result import Result, summarize
 from driftformer.evaluation.statistics import combine
+from driftformer.files import read_json, write_json
 from driftformer.randomness import CHUNK
 from driftformer.simulation.chunks import Chunk, Outcome, Task, chunks_for, run, stack
 from driftformer.simulation.regret import ChunkRegret
-from driftformer.simulation.results import Arrays, ResultsFolder, read_json, write_json
+from driftformer.simulation.results import Arrays, ResultsFolder
 from driftformer.simulation.rollout import Trajectories, check_applies, check_device
 
 

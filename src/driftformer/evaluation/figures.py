@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 
 from driftformer.errors import InputError
 from driftformer.evaluation.result import describe
-from driftformer.simulation.results import write_atomically
+from driftformer.files import write_atomically
 
 Kind = Literal["regret", "suboptimality"]
 

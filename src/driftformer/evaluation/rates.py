@@ -14,8 +14,8 @@ from driftformer.errors import InputError, require_count
 from driftformer.evaluation.evaluate import evaluate
 from driftformer.evaluation.figures import COLOURS, figure_at
 from driftformer.experiments.rates import Sweep, sweeps
+from driftformer.files import write_json
 from driftformer.simulation.regret import Array
-from driftformer.simulation.results import write_json
 
 _RESAMPLES = 500
 _MARKS = {

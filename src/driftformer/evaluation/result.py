@@ -15,8 +15,8 @@ from rich.table import Table
 
 from driftformer.errors import InputError, require_choice
 from driftformer.evaluation.statistics import AgentRegret, paired_differences
+from driftformer.files import read_json
 from driftformer.simulation.regret import Array
-from driftformer.simulation.results import read_json
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import struct
 from collections.abc import Mapping
 from dataclasses import fields
@@ -30,6 +29,7 @@ from safetensors.numpy import load, save
 
 from driftformer.environments.identity import is_identified
 from driftformer.errors import InputError
+from driftformer.files import read_json, write_atomically, write_json
 from driftformer.randomness import CHUNK
 from driftformer.simulation.chunks import Chunk
 from driftformer.simulation.regret import ChunkRegret
@@ -41,32 +41,6 @@ Arrays = Mapping[str, NDArray[Any]]
 
 _CURVES = [field.name for field in fields(ChunkRegret) if field.name != "diagnostics"]
 _TOLD = "diagnostics."
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Put a whole file in place, or nothing."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def write_json(path: Path, value: Any) -> None:
-    write_atomically(path, (json.dumps(value, indent=1, allow_nan=False) + "\n").encode())
-
-
-def read_json(path: Path) -> Any:
-    """A JSON file of ours, or an error that names it."""
-    try:
-        return json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"results file {path} is broken ({error}); delete it and run the command again") from None
 
 
 class ResultsFolder:

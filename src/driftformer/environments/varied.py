@@ -1,0 +1,221 @@
+"""Drifts whose parameters differ from problem to problem: the worlds that a policy is pretrained on.
+
+Each draws its parameters for every problem at the start. `OneOf` gives every problem a drift of its own out of several.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from driftformer.environments.drift import Drift, Effect, Start
+from driftformer.errors import InputError, require_count, require_real
+
+Range = tuple[float, float]
+
+
+def _require_range(field: str, given: Range, least: float = -math.inf) -> None:
+    for end in given:
+        require_real(field, end, least)
+    if given[0] > given[1]:
+        raise InputError(f"{field} is {given}; give the lower end first")
+
+
+def _within(given: Range, uniform: Tensor) -> Tensor:
+    return given[0] + (given[1] - given[0]) * uniform
+
+
+@dataclass(frozen=True)
+class CosineAmong:
+    """Multiplies reward and noise by cos(2πbt + phase) with b one of a few values, the same phase for all."""
+
+    frequencies: tuple[float, ...] = (0.005, 0.01, 0.015, 0.02)
+    phase: float = 0.0
+    piecewise_constant: ClassVar[bool] = True
+    abrupt: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        for b in self.frequencies:
+            require_real("frequencies", b)
+
+    def start(self, start: Start) -> tuple[Tensor, Tensor]:
+        values = torch.tensor(self.frequencies, device=start.w.device, dtype=start.w.dtype)
+        b = values[(start.rng.uniform() * len(self.frequencies)).long()]
+        return 2 * math.pi * b, torch.full_like(b, self.phase)
+
+    def at(
+        self, t: int, effect: Effect, memory: tuple[Tensor, Tensor], rng: Any
+    ) -> tuple[Effect, tuple[Tensor, Tensor]]:
+        return _turned(t, effect, memory), memory
+
+
+@dataclass(frozen=True)
+class CosineWithin:
+    """Multiplies reward and noise by cos(2πbt + phase) with b and phase anywhere in a range.
+
+    A share of the problems has phase 0, as the High environment does.
+    """
+
+    frequencies: Range = (0.002, 0.035)
+    phases: Range = (-math.pi, math.pi)
+    in_phase: float = 0.5
+    piecewise_constant: ClassVar[bool] = True
+    abrupt: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        _require_range("frequencies", self.frequencies)
+        _require_range("phases", self.phases)
+        require_real("in_phase", self.in_phase, 0.0)
+
+    def start(self, start: Start) -> tuple[Tensor, Tensor]:
+        b = _within(self.frequencies, start.rng.uniform())
+        phase = _within(self.phases, start.rng.uniform())
+        return 2 * math.pi * b, phase.masked_fill(start.rng.uniform() < self.in_phase, 0.0)
+
+    def at(
+        self, t: int, effect: Effect, memory: tuple[Tensor, Tensor], rng: Any
+    ) -> tuple[Effect, tuple[Tensor, Tensor]]:
+        return _turned(t, effect, memory), memory
+
+
+def _turned(t: int, effect: Effect, memory: tuple[Tensor, Tensor]) -> Effect:
+    speed, phase = memory  # [B] each
+    factor = torch.cos(speed * t + phase)
+    return replace(effect, scale=effect.scale * factor, shift=effect.shift * factor)
+
+
+@dataclass(frozen=True)
+class Units:
+    """Rewards in other units: scale·(⟨a, signal·w⟩ + ε) + shift. A small signal is a loud noise."""
+
+    scale: Range = (1 / 16, 1.5)
+    shift: Range = (-0.5, 1.0)
+    signal: Range = (0.4, 3.0)
+    piecewise_constant: ClassVar[bool] = False  # w is no draw from the prior
+    abrupt: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        _require_range("scale", self.scale, 1e-6)
+        _require_range("shift", self.shift)
+        _require_range("signal", self.signal, 1e-6)
+
+    def start(self, start: Start) -> tuple[Tensor, Tensor, Tensor]:
+        def log_uniform(given: Range) -> Tensor:
+            return _within((math.log(given[0]), math.log(given[1])), start.rng.uniform()).exp()
+
+        return log_uniform(self.scale), _within(self.shift, start.rng.uniform()), log_uniform(self.signal)
+
+    def at(
+        self, t: int, effect: Effect, memory: tuple[Tensor, Tensor, Tensor], rng: Any
+    ) -> tuple[Effect, tuple[Tensor, Tensor, Tensor]]:
+        scale, shift, signal = memory  # [B] each
+        changed = replace(
+            effect,
+            w=effect.w * signal.unsqueeze(1),
+            scale=effect.scale * scale,
+            shift=effect.shift * scale + shift,
+        )
+        return changed, memory
+
+
+@dataclass(frozen=True)
+class ElevatedWithin:
+    """Adds a lift to every reward inside a few windows; lift, places and lengths differ from problem to problem."""
+
+    windows: int = 2
+    lift: Range = (-4.0, 4.0)
+    share: Range = (0.02, 0.2)
+    piecewise_constant: ClassVar[bool] = True
+    abrupt: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        require_count("windows", self.windows)
+        _require_range("lift", self.lift)
+        _require_range("share", self.share, 0.0)
+
+    def start(self, start: Start) -> tuple[Tensor, Tensor, Tensor]:
+        first = start.rng.uniform(self.windows) * start.horizon  # [B, windows]
+        length = _within(self.share, start.rng.uniform(self.windows)) * start.horizon
+        return first, first + length, _within(self.lift, start.rng.uniform())
+
+    def at(
+        self, t: int, effect: Effect, memory: tuple[Tensor, Tensor, Tensor], rng: Any
+    ) -> tuple[Effect, tuple[Tensor, Tensor, Tensor]]:
+        first, last, lift = memory
+        inside = ((first <= t) & (t <= last)).any(dim=1)
+        return replace(effect, shift=effect.shift + lift * inside), memory
+
+
+@dataclass(frozen=True)
+class WalkWithin:
+    """A random walk of w* whose whole length differs from problem to problem."""
+
+    budget: Range = (0.5, 20.0)
+    piecewise_constant: ClassVar[bool] = False
+    abrupt: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        _require_range("budget", self.budget, 0.0)
+
+    def start(self, start: Start) -> tuple[Tensor, Tensor]:
+        length = _within(self.budget, start.rng.uniform()) / max(start.horizon - 1, 1)
+        return torch.zeros_like(start.w), length.unsqueeze(1)
+
+    def at(
+        self, t: int, effect: Effect, memory: tuple[Tensor, Tensor], rng: Any
+    ) -> tuple[Effect, tuple[Tensor, Tensor]]:
+        displacement, length = memory  # [B, d], [B, 1]
+        if t > 1:
+            direction = rng.normal(displacement.shape[1])  # [B, d]
+            displacement = displacement + direction * (length / direction.norm(dim=1, keepdim=True))
+        return replace(effect, w=effect.w + displacement), (displacement, length)
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """Every problem follows one of several drifts, drawn by weight."""
+
+    drifts: tuple[Drift, ...]
+    weights: tuple[float, ...]
+    piecewise_constant: ClassVar[bool] = False
+    abrupt: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        for weight in self.weights:
+            require_real("weights", weight, 0.0)
+        if len(self.weights) != len(self.drifts) or sum(self.weights) <= 0:
+            raise InputError(f"weights is {self.weights}; give one for each of the {len(self.drifts)} drifts")
+
+    def start(self, start: Start) -> tuple[Tensor, tuple[Any, ...]]:
+        ends = torch.tensor(self.weights, dtype=torch.double).cumsum(0)
+        ends = (ends[:-1] / ends[-1]).to(start.w.device, start.w.dtype)
+        choice = (start.rng.uniform().unsqueeze(1) >= ends).sum(dim=1)  # [B]
+        return choice, tuple(drift.start(start) for drift in self.drifts)
+
+    def at(self, t: int, effect: Effect, memory: Any, rng: Any) -> tuple[Effect, Any]:
+        choice, memories = memory
+        chosen, following = effect, []
+        for place, (drift, own) in enumerate(zip(self.drifts, memories, strict=True)):
+            candidate, own = drift.at(t, effect, own, rng)
+            following.append(own)
+            if candidate is not effect:
+                chosen = _where(choice == place, candidate, chosen)
+        return chosen, (choice, tuple(following))
+
+
+def _where(mine: Tensor, candidate: Effect, other: Effect) -> Effect:
+    """Row by row one effect or the other; what both share is left alone."""
+
+    def pick(new: Tensor, old: Tensor) -> Tensor:
+        return old if new is old else torch.where(mine if new.ndim == 1 else mine.unsqueeze(1), new, old)
+
+    return Effect(
+        pick(candidate.w, other.w),
+        pick(candidate.scale, other.scale),
+        pick(candidate.shift, other.shift),
+        pick(candidate.redrawn, other.redrawn),
+    )

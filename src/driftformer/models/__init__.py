@@ -1,0 +1,1 @@
+"""Transformers that act in context: plain modules that know nothing about a bandit's rules."""

@@ -1,0 +1,50 @@
+"""Which attention a policy's GPT-2 uses: our kernels where they apply (a GPU with Triton), torch's own elsewhere."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import AttentionInterface
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+
+from driftformer.models.cache import GraphCache, KeyValues
+
+NAME = "driftformer"
+
+
+@lru_cache
+def have_kernels() -> bool:
+    """Whether Triton can be imported; it comes with torch's GPU builds."""
+    try:
+        import triton  # noqa: F401
+    except ImportError:
+        return False
+    return torch.cuda.is_available()
+
+
+def attend(
+    module: torch.nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    scaling: float,
+    slots: KeyValues | None = None,
+    **other: Any,
+) -> tuple[Tensor, None]:
+    """Attention of `[B, M, q, D/M]` queries, to `[B, q, M, D/M]`, in the shape that transformers asks for."""
+    if isinstance(slots, GraphCache):
+        return slots.attend(query, key, value, scaling), None
+    whole = attention_mask is None and query.shape[2] == key.shape[2] > 1
+    if whole and query.is_cuda and query.dtype == torch.bfloat16 and have_kernels():
+        from driftformer.models.kernels import causal_attention
+
+        return causal_attention(query, key, value, scaling), None
+    output: tuple[Tensor, None] = sdpa_attention_forward(module, query, key, value, attention_mask, scaling=scaling)
+    return output
+
+
+AttentionInterface.register(NAME, attend)

@@ -1,0 +1,55 @@
+"""The size and form of a policy, as it stands in a checkpoint's config.json."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from transformers import PreTrainedConfig
+
+from driftformer.errors import InputError, require_choice, require_count
+
+Form = Literal["paper", "pointer"]
+Backbone = Literal["gpt2", "relu"]
+
+
+class PolicyConfig(PreTrainedConfig):  # type: ignore[misc]
+    """Everything needed to build a policy before its weights are read."""
+
+    model_type = "driftformer"
+
+    def __init__(
+        self,
+        form: Form = "pointer",
+        backbone: Backbone = "gpt2",
+        dim: int = 32,
+        arms: int = 10,
+        horizon: int = 200,
+        layers: int = 8,
+        heads: int = 8,
+        width: int = 256,
+        **other: Any,
+    ) -> None:
+        require_choice("form", form, ("paper", "pointer"))
+        require_choice("backbone", backbone, ("gpt2", "relu"))
+        sizes = {"dim": dim, "arms": arms, "horizon": horizon, "layers": layers, "heads": heads, "width": width}
+        for name, size in sizes.items():
+            require_count(name, size, most=100_000)
+        if width % heads:
+            raise InputError(f"width is {width} and heads is {heads}; the width must be a multiple of the heads")
+        self.form, self.backbone = form, backbone
+        self.dim, self.arms, self.horizon = dim, arms, horizon
+        self.layers, self.heads, self.width = layers, heads, width
+        super().__init__(**other)
+
+    @property
+    def tokens_per_round(self) -> int:
+        return 2 if self.form == "paper" else 1
+
+    @property
+    def slots(self) -> int:
+        """Tokens of a whole trajectory: 2T−1 in the paper's form, T in the pointer's."""
+        return self.tokens_per_round * self.horizon - (self.form == "paper")
+
+    @property
+    def head_size(self) -> int:
+        return self.width // self.heads

@@ -1,0 +1,95 @@
+"""Play a policy round by round: what it has seen lies in a cache, so a round costs one or two tokens, not all.
+
+In the paper's form the outcome of a round is read together with the next state: two tokens in one pass. Rows may stand
+at different rounds, or begin again at any time: a row of zeros is a problem that has seen nothing. A row in its first
+round has no outcome to read; what is read in its place goes to the slot after the state, where no one looks before the
+true outcome is written there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from driftformer.models.cache import ApartCache, TogetherCache, empty_slots
+from driftformer.models.incontext import InContextPolicy, causal
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a batch of problems has shown so far, one row a problem."""
+
+    slots: Tensor  # [B, layers, 2, heads, tokens, D/M] keys and values
+    rounds: Tensor  # [B] rounds played
+    x: Tensor  # [B, d] the last arm's features
+    arm: Tensor  # [B] its place in the action set
+    reward: Tensor  # [B]
+    seen: Tensor  # [B] 1 where that reward is known, else 0
+
+
+def begin(policy: InContextPolicy, batch: int, rounds: int) -> Context:
+    """Contexts that have seen nothing and can hold some rounds."""
+    config, device, dtype = policy.config, policy.head.weight.device, policy.head.weight.dtype
+    count = torch.zeros(batch, dtype=torch.long, device=device)
+    zero = torch.zeros(batch, dtype=dtype, device=device)
+    x = torch.zeros(batch, config.dim, dtype=dtype, device=device)
+    tokens = config.tokens_per_round * rounds - (config.form == "paper")
+    slots = empty_slots(config, batch, max(tokens, config.tokens_per_round), device, dtype)
+    return Context(slots, count, x, count.clone(), zero, zero.clone())
+
+
+def record(context: Context, x: Tensor, arm: Tensor, reward: Tensor, seen: Tensor) -> Context:
+    """The context after a round; it is read when the next one is."""
+    return replace(context, rounds=context.rounds + 1, x=x, arm=arm, reward=reward, seen=seen)
+
+
+def logits_together(policy: InContextPolicy, context: Context, features: Tensor, t: int) -> Tensor:
+    """Logits `[B, A]` of round t, counted from 1, where all rows stand; fills the context's slots."""
+    tokens = _tokens(policy, context, features)
+    first_outcome = policy.config.form == "paper" and t == 1
+    tokens = tokens[:, 1:] if first_outcome else tokens
+    stop = policy.config.tokens_per_round * t - (policy.config.form == "paper")
+    start = stop - tokens.shape[1]
+    places = torch.arange(start, stop, device=tokens.device).unsqueeze(0)
+    visible = causal(tokens.shape[1], stop, tokens.device) if _needs_mask(policy, tokens) else None
+    hidden = policy.run(tokens, places, visible, TogetherCache(context.slots, start))
+    return policy.logits(hidden[:, -1], features)
+
+
+def logits_apart(policy: InContextPolicy, context: Context, features: Tensor) -> Tensor:
+    """Logits `[B, A]` of each row's own next round; fills the context's slots."""
+    tokens = _tokens(policy, context, features)
+    if policy.config.form == "paper":
+        state = 2 * context.rounds
+        outcome = torch.where(context.rounds == 0, 1, state - 1)  # nothing to read yet: out of sight behind the state
+        places = torch.stack([outcome, state], dim=1)  # [B, 2]
+    else:
+        places = context.rounds.unsqueeze(1)
+    filled = int(places.max()) + 1
+    keys = torch.arange(filled, device=tokens.device)
+    visible = (keys <= places.unsqueeze(2)).unsqueeze(1)  # [B, 1, q, n]
+    hidden = policy.run(tokens, places, visible, ApartCache(context.slots, places, filled))
+    return policy.logits(hidden[:, -1], features)
+
+
+def next_logits(policy: InContextPolicy, context: Context, features: Tensor) -> Tensor:
+    """Logits `[B, A]` of the next round, wherever the rows stand."""
+    first, last = int(context.rounds.min()), int(context.rounds.max())
+    if first == last:
+        return logits_together(policy, context, features, first + 1)
+    return logits_apart(policy, context, features)
+
+
+def _needs_mask(policy: InContextPolicy, tokens: Tensor) -> bool:
+    """One new token sees everything that is filled."""
+    return tokens.shape[1] > 1 or policy.config.backbone == "relu"
+
+
+def _tokens(policy: InContextPolicy, context: Context, features: Tensor) -> Tensor:
+    """What is read in a round, `[B, q, D]`."""
+    outcome = policy.outcome_token(context.x, context.arm, context.reward, context.seen)
+    if policy.config.form == "pointer":
+        return outcome.unsqueeze(1)
+    return torch.stack([outcome, policy.state_token(features)], dim=1)

@@ -1,0 +1,156 @@
+"""How each policy is made: frozen settings by name. Imports no torch, so that help texts come at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from driftformer.errors import InputError, require_count, require_real, unknown_name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """Everything that decides what a training gives, apart from the machine."""
+
+    name: str
+    summary: str
+    worlds: str
+    """Which problems (see pretraining/worlds.py)."""
+    form: Literal["paper", "pointer"] = "pointer"
+    backbone: Literal["gpt2", "relu"] = "gpt2"
+    layers: int = 8
+    heads: int = 8
+    width: int = 256
+    labels: str = "optimal"
+    """Alg_B: optimal, behaviour, or the name of an agent."""
+    behaviours: dict[str, float] = field(default_factory=lambda: {"random": 1.0})
+    """Alg_0: agents and their shares."""
+    own: float = 0.0
+    """Share of trajectories that the policy itself plays, with the weights it has by then."""
+    steps: int
+    """Gradient steps on labels."""
+    tokens: int = 102_400
+    """Tokens of one step: the batch is this divided by the tokens of a trajectory."""
+    rate: float = 6e-4
+    """Highest learning rate."""
+    warmup: int = 300
+    """Steps until it is reached; then it falls along a cosine to a twentieth."""
+    weight_decay: float = 0.01
+    clip: float = 1.0
+    """Longest gradient."""
+    generation: int = 16_384
+    """Trajectories that are made at once."""
+    tuning_steps: int = 0
+    """Steps of fine-tuning on the policy's own regret."""
+    tuning_rate: float = 2e-4
+    tuning_tokens: int = 409_600
+    """Tokens of one step of fine-tuning: problems times rollouts times rounds."""
+    tuning_rollouts: int = 8
+    """How often each problem is played in a step."""
+    tuning_future: float = 0.3
+    """Weight of the score-function term, on the regret still to come."""
+    tuning_clip: float = 0.5
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "tuning_steps", "warmup"):
+            require_count(name, getattr(self, name), 0, most=10**9)
+        for name in ("tokens", "generation", "tuning_tokens", "tuning_rollouts"):
+            require_count(name, getattr(self, name), most=10**9)
+        for name in ("rate", "tuning_rate", "clip", "tuning_clip"):
+            require_real(name, getattr(self, name), 0.0, above=True)
+        if not 0 <= self.own <= 1:
+            raise InputError(f"own is {self.own}; give a share from 0 to 1")
+
+
+_PAPER = {"form": "paper", "layers": 16, "heads": 16, "width": 128}
+
+_HIGH = Recipe(
+    name="high",
+    summary="the paper's High policy: four frequencies, labels are the optimal arm",
+    worlds="high",
+    **_PAPER,  # type: ignore[arg-type]
+    behaviours={"random": 0.6, "linucb": 0.2, "thompson": 0.2},
+    own=0.1,
+    steps=6000,
+)
+
+_COSINE = Recipe(
+    name="cosine",
+    summary="the specialist: any frequency and phase, both arm modes, tuned on its own regret",
+    worlds="cosine",
+    own=0.25,
+    steps=2500,
+    tuning_steps=1200,
+)
+
+RECIPES: dict[str, Recipe] = {
+    recipe.name: recipe
+    for recipe in (
+        replace(
+            _HIGH,
+            name="low",
+            summary="the paper's Low policy: stationary rewards in [0, 1] only",
+            worlds="low",
+            steps=3000,
+            generation=4096,
+        ),
+        _HIGH,
+        replace(
+            _HIGH,
+            name="high-master-linucb",
+            summary="as high, with MASTER+LinUCB's arms as labels",
+            labels="master-linucb",
+            behaviours={"random": 0.5, "master-linucb": 0.5},
+            steps=4000,
+        ),
+        replace(
+            _HIGH,
+            name="high-master-thompson",
+            summary="as high, with MASTER+TS's arms as labels",
+            labels="master-thompson",
+            behaviours={"random": 0.5, "master-thompson": 0.5},
+            steps=4000,
+        ),
+        _COSINE,
+        replace(
+            _COSINE,
+            name="drift",
+            summary="the generalist: stationary, cosines, windows, jumps, walks, many units and noise levels",
+            worlds="drift",
+            steps=7000,
+            tuning_steps=1200,
+        ),
+        replace(
+            _HIGH,
+            name="paper",
+            summary="as high with the paper's own budget: 200 epochs over 4 x 100,000 trajectories, hours on a GPU",
+            own=0.0,
+            steps=200 * 400_000 // 256,
+        ),
+        replace(
+            _COSINE,
+            name="tiny",
+            summary="a policy for a toy world, in a minute or two on a laptop",
+            worlds="tiny",
+            layers=2,
+            heads=2,
+            width=32,
+            steps=400,
+            tokens=3_840,
+            rate=3e-3,
+            warmup=40,
+            generation=1024,
+            tuning_steps=60,
+            tuning_tokens=7_680,
+            tuning_rate=1e-3,
+        ),
+    )
+}
+
+
+def recipe_of(name: str, **changes: Any) -> Recipe:
+    """A named recipe with some settings changed; None leaves one as it is."""
+    if name not in RECIPES:
+        raise unknown_name("recipe", name, RECIPES)
+    return replace(RECIPES[name], **{key: value for key, value in changes.items() if value is not None})

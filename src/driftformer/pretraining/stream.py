@@ -1,0 +1,105 @@
+"""Training data, made while it is used: a generation of problems is unrolled, played and labelled, then cut in batches.
+
+Everything about generation g comes from (seed, g, process), and from the policy's weights at that time where it plays
+some of the trajectories itself. So a training that stops between two generations goes on exactly as if it had not.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from driftformer.pretraining.collect import Trajectories, collect, uniform_arms
+from driftformer.pretraining.label import label
+from driftformer.pretraining.play import Player
+from driftformer.pretraining.problems import Problems, unroll
+from driftformer.pretraining.recipes import Recipe
+from driftformer.pretraining.worlds import World, worlds_of
+from driftformer.randomness import Randomness
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Labelled trajectories as a model reads them."""
+
+    features: Tensor  # [B, T, A, d]
+    arms: Tensor  # [B, T]
+    rewards: Tensor  # [B, T]
+    labels: Tensor  # [B, T]
+
+
+def trajectory_tokens(recipe: Recipe, horizon: int) -> int:
+    return 2 * horizon - 1 if recipe.form == "paper" else horizon
+
+
+class LabelledStream:
+    """Generations of labelled trajectories for one process out of several."""
+
+    def __init__(self, recipe: Recipe, dim: int, device: torch.device, process: int = 0, processes: int = 1) -> None:
+        self._recipe, self._dim, self._device = recipe, dim, device
+        self._process, self._processes = process, processes
+        self.worlds = worlds_of(recipe.worlds)
+
+    def world_of(self, generation: int) -> World:
+        """Which world a generation shows: drawn by share, the same in every process."""
+        return draw_world(self.worlds, self._recipe.seed, generation)
+
+    def batch_of(self, world: World) -> int:
+        """Trajectories in a step of this process."""
+        whole = self._recipe.tokens // trajectory_tokens(self._recipe, world.environment.horizon)
+        return max(1, whole // self._processes)
+
+    def steps_of(self, world: World) -> int:
+        """Steps in a generation."""
+        share = self._recipe.generation * self.worlds[0].environment.horizon // world.environment.horizon
+        return max(1, share // self._processes // self.batch_of(world))
+
+    def generation(self, number: int, player: Player) -> Iterator[Batch]:
+        """The batches of one generation."""
+        world = self.world_of(number)
+        batch, steps = self.batch_of(world), self.steps_of(world)
+        chunk = number * self._processes + self._process
+        randomness = Randomness(self._recipe.seed, (chunk,), size=batch * steps, device=self._device)
+        with torch.no_grad():
+            problems = unroll(world.environment, randomness, self._dim)
+            own = round(self._recipe.own * batch) * steps
+            trajectories = self._play(problems, own, randomness, player)
+            labels = label(problems, trajectories, self._recipe.labels, randomness)
+            order = torch.arange(batch * steps, device=self._device).view(-1, steps).T  # own and others in each batch
+        for rows in order:
+            features = problems.features[rows]
+            yield Batch(features, trajectories.arms[rows], trajectories.rewards[rows], labels[rows])
+
+    def _play(self, problems: Problems, own: int, randomness: Randomness, player: Player) -> Trajectories:
+        """The first `own` trajectories by the policy, with a few uniform arms; the others by the behaviours."""
+        others = collect(problems, self._recipe.behaviours, randomness)
+        if not own:
+            return others
+        _, horizon, arms = problems.means.shape
+        noise = randomness.stream("own-noise").normal(horizon)[:own]
+        gumbel = standard_gumbel(randomness.stream("own-gumbel").uniform(horizon, arms)[:own])
+        share = randomness.stream("own-share").uniform()[:own, None] ** 2
+        uniform = uniform_arms(problems, randomness.stream("own-uniform"))[:own]
+        forced = torch.where(randomness.stream("own-coins").uniform(horizon)[:own] < share, uniform, -1)
+        mine = player.play(problems.rows(slice(0, own)), noise, gumbel, forced)
+        arms_played, rewards = others.arms.clone(), others.rewards.clone()
+        arms_played[:own], rewards[:own] = mine.arms, mine.rewards
+        return Trajectories(arms_played, rewards)
+
+
+def standard_gumbel(uniform: Tensor) -> Tensor:
+    """Standard Gumbel numbers from uniform ones: argmax(logits + these) is a sample of the softmax."""
+    return -torch.log(-torch.log(uniform.clamp(1e-7, 1 - 1e-7)))
+
+
+def draw_world(worlds: list[World], seed: int, number: int) -> World:
+    """One of several worlds by share, from (seed, number) alone."""
+    root = np.random.SeedSequence(seed, spawn_key=(number, zlib.crc32(b"world")))
+    shares = np.array([world.share for world in worlds])
+    place = np.random.default_rng(root).choice(len(worlds), p=shares / shares.sum())
+    return worlds[int(place)]

@@ -1,0 +1,354 @@
+"""Supervised pretraining (Equation sup-train-goal), then fine-tuning on regret, as one training that can be resumed.
+
+OUT/state.safetensors   everything needed to go on
+OUT/log.jsonl           one line a step: loss, learning rate, and regret where it was measured
+OUT/tensorboard/        the same for TensorBoard
+OUT/best/               the policy with the least regret so far
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from accelerate import Accelerator
+from torch import Tensor
+from torch.nn import functional
+
+from driftformer.errors import InputError, require_real
+from driftformer.models.checkpoints import save_policy
+from driftformer.models.configuration import PolicyConfig
+from driftformer.models.incontext import InContextPolicy
+from driftformer.pretraining.collect import check_behaviours
+from driftformer.pretraining.judge import judge
+from driftformer.pretraining.label import check_labels
+from driftformer.pretraining.meter import Meter, training_flops_per_token
+from driftformer.pretraining.play import Player
+from driftformer.pretraining.recipes import Recipe
+from driftformer.pretraining.state import Progress, load_state, save_state
+from driftformer.pretraining.step import Stepper
+from driftformer.pretraining.stream import LabelledStream, draw_world, trajectory_tokens
+from driftformer.pretraining.tuning import regret_loss, roll
+from driftformer.pretraining.worlds import worlds_of
+
+_AT_ONCE = 204_800
+"""Tokens that go through the model together in fine-tuning; more steps of a batch follow one another."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a training tells while it runs."""
+
+    phase: str  # labels or regret
+    step: int
+    steps: int
+    loss: float
+    tokens_per_second: float
+    teraflops: float
+    regret: float | None  # as a share of the uniform policy's
+
+
+def learning_rate(step: int, steps: int, warmup: int, highest: float) -> float:
+    """Linear warm-up, then a cosine down to a twentieth of the highest rate."""
+    if step < warmup:
+        return highest * (step + 1) / warmup
+    done = min(1.0, (step - warmup) / max(1, steps - warmup))
+    return highest * (0.05 + 0.95 * (1 + math.cos(math.pi * done)) / 2)
+
+
+def label_loss(
+    model: Callable[..., Tensor], features: Tensor, arms: Tensor, rewards: Tensor, labels: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Minus the log-likelihood of the labels, per round (sup-train-goal)."""
+    logits = model(features, arms, rewards)
+    loss = functional.cross_entropy(logits.float().flatten(0, 1), labels.flatten())
+    return loss, loss
+
+
+def tuning_loss(
+    rollouts: int,
+    future: float,
+    model: Callable[..., Tensor],
+    features: Tensor,
+    arms: Tensor,
+    rewards: Tensor,
+    gaps: Tensor,
+) -> tuple[Tensor, Tensor]:
+    """Regret, as `regret_loss` has it."""
+    return regret_loss(model(features, arms, rewards), arms, gaps, rollouts, future)
+
+
+def policy_config(recipe: Recipe) -> PolicyConfig:
+    """The policy that a recipe asks for: large enough for all of its worlds."""
+    environments = [world.environment for world in worlds_of(recipe.worlds)]
+    return PolicyConfig(
+        form=recipe.form,
+        backbone=recipe.backbone,
+        dim=max(environment.dim for environment in environments),
+        arms=max(environment.arms for environment in environments),
+        horizon=max(environment.horizon for environment in environments),
+        layers=recipe.layers,
+        heads=recipe.heads,
+        width=recipe.width,
+    )
+
+
+def train(
+    recipe: Recipe,
+    out: Path,
+    *,
+    device: str = "cpu",
+    max_minutes: float = math.inf,
+    evaluate_every: int = 500,
+    evaluate_problems: int = 512,
+    on_report: Callable[[Report], None] | None = None,
+) -> Progress:
+    """Train as the recipe says, or go on with what `out` holds; stops early, resumably, after `max_minutes`."""
+    require_real("max_minutes", max_minutes, 0.0, above=True, most=math.inf)
+    check_behaviours(recipe.behaviours)
+    check_labels(recipe.labels)
+    return _Training(recipe, Path(out), device, evaluate_every, evaluate_problems, on_report).run(max_minutes)
+
+
+class _Training:
+    def __init__(
+        self,
+        recipe: Recipe,
+        out: Path,
+        device: str,
+        evaluate_every: int,
+        evaluate_problems: int,
+        on_report: Callable[[Report], None] | None,
+    ) -> None:
+        self._recipe, self._out, self._on_report = recipe, out, on_report
+        self._every, self._problems = evaluate_every, evaluate_problems
+        on_cpu = torch.device(device).type == "cpu"
+        self._accelerator = Accelerator(mixed_precision="no" if on_cpu else "bf16", cpu=on_cpu)
+        self._device: torch.device = self._accelerator.device
+        self._policy = self._new_policy()
+        self._optimizer = torch.optim.AdamW(
+            _groups(self._policy, recipe.weight_decay),
+            lr=recipe.rate,
+            betas=(0.9, 0.95),
+            fused=not on_cpu,
+            capturable=not on_cpu,
+        )
+        self._progress = Progress()
+        self._state = out / "state.safetensors"
+        if self._state.exists():
+            self._progress = load_state(self._state, recipe, self._policy, self._optimizer)
+        self._player = Player(self._policy)
+        if not on_cpu:
+            torch.set_float32_matmul_precision("high")
+            for block in getattr(self._policy.backbone, "h", []):  # one block's code serves all of them
+                block.compile(dynamic=False)
+        self._model = self._accelerator.prepare(self._policy)
+        self._stepper = Stepper(self._accelerator, self._model, self._optimizer)
+        self._regret_loss = functools.partial(tuning_loss, recipe.tuning_rollouts, recipe.tuning_future)
+        self._stream = LabelledStream(
+            recipe,
+            self._policy.config.dim,
+            self._device,
+            self._accelerator.process_index,
+            self._accelerator.num_processes,
+        )
+        self._meter = Meter()
+        self._began = self._mark = time.perf_counter()
+        self._log = _Log(out, self._progress) if self._accelerator.is_main_process else None
+        self._saved_at = self._began
+
+    def _new_policy(self) -> InContextPolicy:
+        with torch.random.fork_rng():
+            torch.manual_seed(self._recipe.seed)
+            return InContextPolicy(policy_config(self._recipe)).to(self._device)
+
+    def run(self, max_minutes: float) -> Progress:
+        deadline = self._began + 60 * max_minutes
+        try:
+            while self._progress.step < self._recipe.steps and time.perf_counter() < deadline:
+                self._one_generation()
+                self._save_now_and_then()
+            while self._tuning_left() and time.perf_counter() < deadline:
+                self._one_tuning_step()
+                self._save_now_and_then()
+        except torch.OutOfMemoryError as error:
+            raise InputError(self._too_large()) from error
+        self._save()
+        return self._progress
+
+    def _tuning_left(self) -> bool:
+        return self._progress.step >= self._recipe.steps and self._progress.tuning_step < self._recipe.tuning_steps
+
+    def _one_generation(self) -> None:
+        recipe, progress = self._recipe, self._progress
+        world = self._stream.world_of(progress.generation)
+        for batch in self._stream.generation(progress.generation, self._player):
+            rate = learning_rate(progress.step, recipe.steps, recipe.warmup, recipe.rate)
+            loss = self._stepper.accumulate(label_loss, (batch.features, batch.arms, batch.rewards, batch.labels))
+            self._stepper.descend(rate, recipe.clip)
+            self._count(len(batch.arms), world.environment.horizon)
+            progress.step += 1
+            judged = progress.step % self._every == 0 or progress.step == recipe.steps
+            if judged or progress.step % 10 == 0:
+                self._tell("labels", progress.step, recipe.steps, loss, rate, judged)
+            elif self._log is not None:
+                self._log.keep("labels", progress.step, loss, rate)
+            if progress.step >= recipe.steps:
+                break
+        progress.generation += 1
+
+    def _one_tuning_step(self) -> None:
+        recipe, progress = self._recipe, self._progress
+        world = draw_world(self._stream.worlds, recipe.seed + 1, progress.tuning_step)
+        rolled = roll(
+            world,
+            recipe,
+            self._player,
+            progress.tuning_step,
+            self._policy.config.dim,
+            self._device,
+            self._accelerator.process_index,
+            self._accelerator.num_processes,
+        )
+        rate = learning_rate(progress.tuning_step, recipe.tuning_steps, recipe.warmup // 10, recipe.tuning_rate)
+        horizon, rows = world.environment.horizon, len(rolled.played.arms)
+        problems = rows // rolled.count
+        pieces = min(problems, -(-rows * trajectory_tokens(recipe, horizon) // _AT_ONCE))
+        parts = torch.arange(rows, device=self._device).view(rolled.count, problems).tensor_split(pieces, dim=1)
+        regrets = []
+        for part in parts:
+            chosen, share = part.flatten(), part.numel() / rows
+            inputs = (
+                rolled.problems.features[chosen],
+                rolled.played.arms[chosen],
+                rolled.played.rewards[chosen],
+                rolled.gaps[chosen],
+            )
+            regrets.append(self._stepper.accumulate(self._regret_loss, inputs, share) * share)
+        self._stepper.descend(rate, recipe.tuning_clip)
+        self._count(rows, horizon)
+        progress.tuning_step += 1
+        every = max(1, self._every // 10)
+        judged = progress.tuning_step % every == 0 or progress.tuning_step == recipe.tuning_steps
+        regret = torch.stack(regrets).sum()
+        self._tell("regret", progress.tuning_step, recipe.tuning_steps, regret, rate, judged)
+
+    def _count(self, rows: int, horizon: int) -> None:
+        """Add up the tokens of a step over all processes."""
+        length = trajectory_tokens(self._recipe, horizon)
+        tokens = int(rows * length * self._accelerator.num_processes)
+        self._progress.tokens += tokens
+        self._meter.add(tokens, tokens * training_flops_per_token(self._policy.config, length), 0.0)
+
+    def _lap(self) -> float:
+        """Seconds since the last lap, which count as training time."""
+        now = time.perf_counter()
+        seconds, self._mark = now - self._mark, now
+        self._progress.seconds += seconds
+        return seconds
+
+    def _tell(self, phase: str, step: int, steps: int, loss: Tensor, rate: float, judged: bool) -> None:
+        value = float(loss.detach())  # waits for the device
+        self._meter.add(0, 0.0, self._lap())
+        if not math.isfinite(value):
+            raise InputError(
+                f"the loss is {value} at step {step}; nothing of this sitting's last steps was saved: "
+                "run again with a lower rate"
+            )
+        speed, teraflops = self._meter.read()
+        regret = self._judge(step if phase == "labels" else self._recipe.steps + step) if judged else None
+        self._lap()  # judging is training time, but says nothing about speed
+        if self._log is not None:
+            self._log.keep(phase, step, loss, rate)
+            self._log.write(step if phase == "labels" else self._recipe.steps + step, speed, teraflops, regret)
+        if self._on_report is not None and self._accelerator.is_main_process:
+            self._on_report(Report(phase, step, steps, value, speed, teraflops, regret))
+
+    def _judge(self, at: int) -> float:
+        """Measure regret, keep the policy if it is the best so far."""
+        verdicts = judge(self._stream.worlds, self._player, self._problems, self._policy.config.dim, self._device)
+        share = sum(verdict.share for verdict in verdicts) / len(verdicts)
+        if self._progress.best is None or share <= self._progress.best:
+            self._progress.best, self._progress.best_at = share, at
+            if self._accelerator.is_main_process:
+                save_policy(self._policy, self._out / "best")
+        return share
+
+    def _save_now_and_then(self) -> None:
+        if time.perf_counter() - self._saved_at > 60:
+            self._save()
+
+    def _save(self) -> None:
+        self._lap()
+        if self._accelerator.is_main_process:
+            save_state(self._state, self._recipe, self._policy, self._optimizer, self._progress)
+        self._saved_at = time.perf_counter()
+
+    def _too_large(self) -> str:
+        """What to say when the device's memory is full; the last saved state is untouched."""
+        torch.cuda.empty_cache()
+        free, total = torch.cuda.mem_get_info()
+        peak = torch.cuda.max_memory_allocated()
+        fits = int(self._recipe.tokens * 0.8 * total / max(peak, total))
+        return (
+            f"tokens is {self._recipe.tokens}, too many for this device's {total / 2**30:.0f} GiB "
+            f"({free / 2**30:.0f} free now); try --tokens {max(1000, fits // 2)}"
+        )
+
+
+def _groups(policy: InContextPolicy, decay: float) -> list[dict[str, Any]]:
+    """Matrices decay, vectors do not."""
+    trained = [parameter for parameter in policy.parameters() if parameter.requires_grad]
+    return [
+        {"params": [parameter for parameter in trained if parameter.ndim >= 2], "weight_decay": decay},
+        {"params": [parameter for parameter in trained if parameter.ndim < 2], "weight_decay": 0.0},
+    ]
+
+
+class _Log:
+    """One line a step; losses stay on the device until they are written."""
+
+    def __init__(self, out: Path, progress: Progress) -> None:
+        out.mkdir(parents=True, exist_ok=True)
+        self._path = out / "log.jsonl"
+        self._waiting: list[tuple[str, int, Tensor, float]] = []
+        self._forget_after(progress)
+        from torch.utils.tensorboard import SummaryWriter
+
+        self._board = SummaryWriter(str(out / "tensorboard"))
+
+    def _forget_after(self, progress: Progress) -> None:
+        """Steps after the saved state will come again."""
+        if not self._path.exists():
+            return
+        done = {"labels": progress.step, "regret": progress.tuning_step}
+        lines = self._path.read_text().splitlines()
+        kept = [line for line in lines if (entry := json.loads(line))["step"] <= done[entry["phase"]]]
+        self._path.write_text("".join(f"{line}\n" for line in kept))
+
+    def keep(self, phase: str, step: int, loss: Tensor, rate: float) -> None:
+        self._waiting.append((phase, step, loss.detach(), rate))
+
+    def write(self, at: int, speed: float, teraflops: float, regret: float | None) -> None:
+        with self._path.open("a") as file:
+            for place, (phase, step, loss, rate) in enumerate(self._waiting):
+                entry: dict[str, Any] = {"phase": phase, "step": step, "loss": float(loss), "rate": rate}
+                if regret is not None and place == len(self._waiting) - 1:
+                    entry["regret"] = regret
+                file.write(json.dumps(entry) + "\n")
+        phase, _, loss, rate = self._waiting[-1]
+        self._board.add_scalar(f"loss/{phase}", float(loss), at)
+        self._board.add_scalar("rate", rate, at)
+        self._board.add_scalar("speed/tokens_per_second", speed, at)
+        self._board.add_scalar("speed/teraflops", teraflops, at)
+        if regret is not None:
+            self._board.add_scalar("regret", regret, at)
+        self._board.flush()
+        self._waiting.clear()

@@ -1,0 +1,91 @@
+"""The worlds that policies are pretrained on: a few environments, each with its share of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from driftformer.environments.drift import Affine, Compose, Jumps, Stationary
+from driftformer.environments.linear_bandit import LinearBandit
+from driftformer.environments.varied import CosineAmong, CosineWithin, ElevatedWithin, OneOf, Units, WalkWithin
+from driftformer.errors import unknown_name
+
+
+@dataclass(frozen=True)
+class World:
+    """One environment and how much of the data comes from it."""
+
+    environment: LinearBandit
+    share: float
+
+
+def _high() -> list[World]:
+    """The paper's four frequencies, arms fixed, T=200."""
+    return [World(LinearBandit(name="high", horizon=200, drift=CosineAmong()), 1.0)]
+
+
+def _low() -> list[World]:
+    """Stationary rewards in about [0, 1], arms fixed, T=1000: what the paper trains its Low policy on."""
+    return [World(LinearBandit(name="low", horizon=1000, drift=_UNIT_INTERVAL), 1.0)]
+
+
+def _cosine() -> list[World]:
+    """A continuous range of frequencies and phases, both arm modes, T=200."""
+    fixed = LinearBandit(name="cosine", horizon=200, drift=CosineWithin())
+    return [World(fixed, 0.5), World(replace(fixed, arm_mode="resampled"), 0.5)]
+
+
+def _drift() -> list[World]:
+    """A broad mixture of drifts, units and noise levels, both arm modes, T=200 and T=1000, some in fewer dimensions."""
+    short = LinearBandit(name="drift", horizon=200, drift=_broad((0.002, 0.035), 6))
+    long = LinearBandit(name="drift", horizon=1000, drift=_broad((0.0005, 0.03), 12))
+    return [
+        World(short, 0.3),
+        World(replace(short, arm_mode="resampled"), 0.3),
+        World(replace(short, dim=8), 0.05),
+        World(replace(short, dim=8, arm_mode="resampled"), 0.05),
+        World(long, 0.15),
+        World(replace(long, arm_mode="resampled"), 0.15),
+    ]
+
+
+def _tiny() -> list[World]:
+    """Small enough for a laptop: 4 dimensions, 4 arms, 30 rounds, slow cosines."""
+    fixed = LinearBandit(
+        name="tiny", horizon=30, dim=4, arms=4, noise=0.3, drift=CosineWithin((0.01, 0.03), in_phase=1.0)
+    )
+    return [World(fixed, 0.5), World(replace(fixed, arm_mode="resampled"), 0.5)]
+
+
+_UNIT_INTERVAL = Affine(scale=1 / 12, shift=0.5)
+
+
+def _broad(frequencies: tuple[float, float], changes: int) -> Compose:
+    moves = OneOf(
+        (Stationary(), CosineWithin(frequencies), Jumps(changes // 3), Jumps(changes), WalkWithin()),
+        (0.2, 0.4, 0.1, 0.1, 0.2),
+    )
+    units = OneOf((Stationary(), Units(), _UNIT_INTERVAL), (0.5, 0.3, 0.2))
+    windows = OneOf((Stationary(), ElevatedWithin()), (0.7, 0.3))
+    return Compose((moves, units, windows))
+
+
+WORLDS: dict[str, Callable[[], list[World]]] = {
+    "high": _high,
+    "low": _low,
+    "cosine": _cosine,
+    "drift": _drift,
+    "tiny": _tiny,
+}
+
+
+def worlds_of(name: str) -> list[World]:
+    if name not in WORLDS:
+        raise unknown_name("worlds", name, WORLDS)
+    return WORLDS[name]()
+
+
+def describe(worlds: list[World]) -> list[dict[str, Any]]:
+    """Worlds as plain data: what a dataset or a policy says it was made from."""
+    return [{"share": world.share, **world.environment.config()} for world in worlds]
