@@ -12,6 +12,7 @@ from driftformer.environments.presets import make_env
 from driftformer.errors import InputError
 
 if TYPE_CHECKING:
+    from driftformer.agents.incontext import load_policy
     from driftformer.agents.registry import make_agent
     from driftformer.environments.nonstationarity import nonstationarity
     from driftformer.evaluation.evaluate import evaluate
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _WHERE = {
+    "load_policy": "driftformer.agents.incontext",
     "make_agent": "driftformer.agents.registry",
     "nonstationarity": "driftformer.environments.nonstationarity",
     "evaluate": "driftformer.evaluation.evaluate",
@@ -29,7 +31,17 @@ _WHERE = {
     "rollout": "driftformer.simulation.rollout",
 }
 
-__all__ = ["InputError", "Result", "evaluate", "load_result", "make_agent", "make_env", "nonstationarity", "rollout"]
+__all__ = [
+    "InputError",
+    "Result",
+    "evaluate",
+    "load_policy",
+    "load_result",
+    "make_agent",
+    "make_env",
+    "nonstationarity",
+    "rollout",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -11,7 +11,20 @@ from typing import Annotated, Any
 import tyro
 from tyro.conf import subcommand
 
-from driftformer.commands import Bench, Evaluate, List, Rates, Reproduce, Show, ShowEquivalence, ShowRun, ShowSchedule
+from driftformer.commands import (
+    Bench,
+    Card,
+    Collect,
+    Evaluate,
+    List,
+    Pretrain,
+    Rates,
+    Reproduce,
+    Show,
+    ShowEquivalence,
+    ShowRun,
+    ShowSchedule,
+)
 from driftformer.environments.presets import PRESETS, Preset
 from driftformer.errors import InputError, unknown_name
 from driftformer.experiments import EXPERIMENTS
@@ -49,6 +62,9 @@ def _parse(arguments: list[str]) -> Any:
                 | Annotated[Reproduce, subcommand("reproduce")]
                 | Annotated[Rates, subcommand("rates")]
                 | Annotated[Show, subcommand("show")]
+                | Annotated[Collect, subcommand("collect")]
+                | Annotated[Pretrain, subcommand("pretrain")]
+                | Annotated[Card, subcommand("card")]
                 | Annotated[List, subcommand("list")]
                 | Annotated[Bench, subcommand("bench")],
                 prog="driftformer",
@@ -225,7 +241,79 @@ def _show_run(command: ShowRun) -> None:
     draw_run(arrays, f"{command.agent} on {environment.name}, seed {command.seed}, run 1", command.out)
 
 
+def _collect(command: Collect) -> None:
+    from driftformer.evaluation.progress import Progress
+    from driftformer.pretraining.dataset import collect_dataset
+    from driftformer.simulation.rollout import check_device
+
+    check_device(command.device)
+    with Progress(command.trajectories, f"collecting {command.worlds}", unit="trajectories") as bar:
+        collect_dataset(
+            command.out,
+            command.worlds,
+            command.trajectories,
+            behaviours=_shares(command.behaviours),
+            labels=command.labels,
+            seed=command.seed,
+            device=command.device,
+            on_trajectories=bar.advance,
+        )
+    print(f"{command.trajectories:,} trajectories are in {command.out}")
+
+
+def _shares(written: tuple[str, ...]) -> dict[str, float]:
+    """Behaviours and their shares, from name=share; options of an agent may have an = of their own."""
+    shares = {}
+    for word in written:
+        name, equals, share = word.rpartition("=")
+        try:
+            shares[name] = float(share)
+        except ValueError:
+            equals = ""
+        if not equals or not name:
+            raise InputError(f"behaviours: '{word}' has no share; write name=share, as in random=0.5")
+    return shares
+
+
+def _pretrain(command: Pretrain) -> None:
+    from driftformer.pretraining.recipes import recipe_of
+
+    own = ("recipe", "out", "data", "device", "max_minutes", "evaluate_every")
+    recipe = recipe_of(command.recipe, **{name: value for name, value in vars(command).items() if name not in own})
+
+    from driftformer.evaluation.progress import TrainingProgress
+    from driftformer.pretraining.train import train
+    from driftformer.simulation.rollout import check_device
+
+    check_device(command.device)
+    with TrainingProgress(recipe.name, recipe.steps, recipe.tuning_steps) as bar:
+        progress = train(
+            recipe,
+            command.out,
+            device=command.device,
+            max_minutes=command.max_minutes,
+            evaluate_every=command.evaluate_every,
+            data=command.data,
+            on_report=bar.show,
+        )
+    done = progress.step >= recipe.steps and progress.tuning_step >= recipe.tuning_steps
+    if not done:
+        print(f"stopped at step {progress.step + progress.tuning_step}; run the same command to go on")
+    if progress.best is not None:
+        print(f"least regret: {progress.best:.3f} of the uniform policy's; play it as policy:{command.out}/best")
+
+
+def _card(command: Card) -> None:
+    from driftformer.evaluation.card import write_card
+
+    path = write_card(command.policy, command.out, command.runs, command.seed, command.workers)
+    print(f"card: {path}")
+
+
 _RUN: dict[type, Any] = {
+    Collect: _collect,
+    Pretrain: _pretrain,
+    Card: _card,
     Evaluate: _evaluate,
     Reproduce: _reproduce,
     Rates: _rates,
@@ -233,4 +321,4 @@ _RUN: dict[type, Any] = {
     List: _list,
     Bench: _bench,
 }
-_COMMANDS = ("evaluate", "reproduce", "rates", "show", "list", "bench")
+_COMMANDS = ("evaluate", "reproduce", "rates", "show", "collect", "pretrain", "card", "list", "bench")

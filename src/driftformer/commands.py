@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Union
 
-from tyro.conf import arg, subcommand
+from tyro.conf import Positional, arg, subcommand
 
 from driftformer.environments.presets import PRESETS, Preset
 from driftformer.experiments import EXPERIMENTS
@@ -73,6 +73,102 @@ class Reproduce:
     """Processes to compute with."""
     device: str = "cpu"
     """cpu or cuda."""
+
+
+@dataclass(frozen=True)
+class Collect:
+    """Collect labelled trajectories into a folder (Alg_0 plays, Alg_B labels).
+
+    driftformer collect high --trajectories 400000 --behaviours random=0.5 linucb=0.5 --labels optimal --out data/high
+
+    Arms, rewards and labels are stored in shards with checksums; features are made again from the seed. A killed
+    collection goes on where it stopped. Training needs no such folder: by default it makes its data while it runs.
+    """
+
+    worlds: Positional[str]
+    """Which problems: high, low, cosine, drift or tiny."""
+    trajectories: int = 100_000
+    """How many; the paper has 100,000 for Low and 100,000 for each of four frequencies for High."""
+    behaviours: tuple[str, ...] = ("random=1",)
+    """Alg_0: agents and their shares, as in random=0.5 linucb=0.5; noisy-optimum and policy:NAME are behaviours too."""
+    labels: str = "optimal"
+    """Alg_B: optimal, behaviour, or an agent that is led along the same histories, such as master-linucb."""
+    seed: int = 0
+    """Root of all randomness."""
+    out: Path = Path("data")
+    """Folder for manifest and shards."""
+    device: str = "cpu"
+    """cpu or cuda; what is collected on one kind can be trained on only there."""
+
+
+@dataclass(frozen=True)
+class Pretrain:
+    """Train a policy: on labels, then, where the recipe says so, on its own regret.
+
+    driftformer pretrain tiny --out runs/tiny
+
+    A recipe fixes everything (`driftformer list` shows them); the options change single settings. Training can be
+    stopped at any time: the same command goes on from the last saved state. OUT/best is the policy with the least
+    regret; play it as policy:OUT/best.
+    """
+
+    recipe: Positional[str]
+    """Which policy to make."""
+    out: Path
+    """Folder for the state, the log, TensorBoard's files and the best policy."""
+    data: _Folder = None
+    """A folder of `driftformer collect`; without it, trajectories are made while they are used."""
+    device: str = "cpu"
+    """cpu or cuda."""
+    max_minutes: float = 1e9
+    """Stop after this long, resumably."""
+    evaluate_every: int = 500
+    """Steps between two measurements of regret; a tenth of it while tuning."""
+    seed: int | None = None
+    """Root of all randomness."""
+    form: Literal["paper", "pointer"] | None = None
+    """Two tokens a round and a fixed number of arms, or one token and any number."""
+    backbone: Literal["gpt2", "relu"] | None = None
+    """GPT-2, or the paper's ReLU transformer of Section 2.2."""
+    layers: int | None = None
+    """Layers L."""
+    heads: int | None = None
+    """Attention heads M."""
+    width: int | None = None
+    """Width D."""
+    labels: str | None = None
+    """Alg_B: optimal, behaviour, or an agent."""
+    steps: int | None = None
+    """Steps on labels."""
+    tokens: int | None = None
+    """Tokens of a step."""
+    rate: float | None = None
+    """Highest learning rate."""
+    tuning_steps: int | None = None
+    """Steps on regret."""
+    tuning_rate: float | None = None
+    """Highest learning rate of those."""
+
+
+@dataclass(frozen=True)
+class Card:
+    """Measure a policy and write its card: regret tables, closeness to its teacher, how it was made.
+
+    driftformer card cosine --out cards/cosine
+
+    With the defaults this gives the figures of the shipped cards again.
+    """
+
+    policy: Positional[str]
+    """A shipped policy's name, or a folder."""
+    out: Path
+    """Folder for card.md and card.json, and for the evaluations they rest on."""
+    runs: int = 200
+    """Problems of each evaluation."""
+    seed: int = 0
+    """Root of all randomness."""
+    workers: int = 1
+    """Processes to compute with."""
 
 
 @dataclass(frozen=True)

@@ -16,14 +16,14 @@ from driftformer.randomness import Stream
 
 @dataclass(frozen=True)
 class LinUCBInfo:
-    bound: Tensor  # [B, A]
+    values: Tensor  # [B, A] upper confidence bounds
     arm: Tensor  # [B]
     prediction: Prediction
 
     @property
     def auxiliary_value(self) -> Tensor:
         """The upper confidence bound of the chosen arm, `[B]`."""
-        return pick(self.bound, self.arm)
+        return pick(self.values, self.arm)
 
 
 @dataclass(frozen=True)

@@ -62,6 +62,12 @@ class MasterInfo:
     instance: Any  # their states, [B, …]
     base: Any  # what the base agent hands on
 
+    @property
+    def values(self) -> Tensor:
+        """What the active instance compares, `[B, A]`."""
+        values: Tensor = self.base.values
+        return values
+
 
 @dataclass(frozen=True)
 class Master:

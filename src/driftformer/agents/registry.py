@@ -100,6 +100,12 @@ AGENTS: dict[str, Entry] = {
 }
 
 
+POLICY = "policy:"
+"""Agents whose names begin so are pretrained transformers: shipped ones, or folders."""
+
+POLICY_OPTIONS: dict[str, Any] = {"mode": "sample", "temperature": 1.0}
+
+
 ALIASES: dict[str, str] = {
     "restart-linucb": "restart@base=linucb",
     "detection-linucb": "detection@base=linucb",
@@ -112,6 +118,8 @@ ALIASES: dict[str, str] = {
 def make_agent(spec: str, **options: Any) -> Agent:
     """An agent from its name, with options behind an @ or as keywords."""
     name, at, written = spec.partition("@")
+    if name.startswith(POLICY):
+        return _make_policy(spec, name.removeprefix(POLICY), (_parse(spec, written) if at else {}) | options)
     if name in ALIASES:
         return make_agent(ALIASES[name] + ("," + written if at else ""), **options)
     if name not in AGENTS:
@@ -129,11 +137,26 @@ def make_agent(spec: str, **options: Any) -> Agent:
     return agent
 
 
+def _make_policy(spec: str, source: str, options: dict[str, Any]) -> Agent:
+    """A pretrained transformer; `weights=…` demands those with that checksum."""
+    from driftformer.agents.incontext import InContext
+
+    weights = options.pop("weights", None)
+    for option in options:
+        if option not in POLICY_OPTIONS:
+            raise unknown_name(f"agent '{spec}', option", option, [*POLICY_OPTIONS, "weights"])
+    given = {option: _convert(spec, option, value, POLICY_OPTIONS[option]) for option, value in options.items()}
+    agent = InContext(source, **given)
+    if weights is not None and weights != agent.weights:
+        raise InputError(f"agent '{spec}': its weights are {agent.weights} now; leave weights out, or get those")
+    return agent
+
+
 def check_agent(agent: Any) -> Agent:
     """Refuse what could not be played or stored: an agent is a dataclass of options with a plain name."""
     usable = dataclasses.is_dataclass(agent) and not isinstance(agent, type)
     name = getattr(agent, "name", None)
-    if not usable or not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9-]*", name):
+    if not usable or not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9-]*|policy:[^@,=+]+", name):
         raise InputError(
             f"agents: {agent!r:.60} cannot be played; give a name, or an object of a frozen dataclass with a `name` "
             "in small letters"
@@ -151,12 +174,16 @@ def label(agent: Agent) -> str:
 
 def full_label(agent: Agent) -> str:
     """An agent's name with all its options: what its stored results are known by."""
-    return _written(agent, lambda value, default: True)
+    written = _written(agent, lambda value, default: True)
+    weights = getattr(agent, "weights", None)
+    return written if weights is None else f"{written},weights={weights}"
 
 
 def _written(agent: Agent, shown: Callable[[Any, Any], bool]) -> str:
     parts = []
     for field in dataclasses.fields(cast(Any, agent)):
+        if field.metadata.get("named"):  # it is part of the name already
+            continue
         factory: Any = field.default_factory
         default: Any = field.default if factory is dataclasses.MISSING else factory()
         value = getattr(agent, field.name)

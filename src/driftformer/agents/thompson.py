@@ -9,14 +9,10 @@ from typing import ClassVar
 from torch import Tensor
 
 from driftformer.agents.base import ProblemShape, pick
+from driftformer.agents.gram import ValueInfo, choose
 from driftformer.agents.ridge import RootRidge, absorb_root, draw, identity, inner, require_ridge, vector
 from driftformer.errors import require_real
 from driftformer.randomness import Stream
-
-
-@dataclass(frozen=True)
-class ThompsonInfo:
-    auxiliary_value: Tensor  # [B] the chosen arm's reward under the sampled parameter
 
 
 @dataclass(frozen=True)
@@ -35,13 +31,10 @@ class Thompson:
     def init(self, shape: ProblemShape) -> RootRidge:
         return RootRidge(root=identity(shape, self.ridge**-0.5), theta=vector(shape, 0.0))
 
-    def act(self, state: RootRidge, action_set: Tensor, rng: Stream) -> tuple[Tensor, ThompsonInfo]:
+    def act(self, state: RootRidge, action_set: Tensor, rng: Stream) -> tuple[Tensor, ValueInfo]:
         sampled = draw(state, rng.normal(action_set.shape[2]), math.sqrt(self.variance))  # [B, d]
         values = inner(action_set, sampled)  # [B, A]
-        arm = values.argmax(dim=1)
-        return arm, ThompsonInfo(pick(values, arm))
+        return choose(values)
 
-    def update(
-        self, state: RootRidge, action_set: Tensor, arm: Tensor, reward: Tensor, info: ThompsonInfo
-    ) -> RootRidge:
+    def update(self, state: RootRidge, action_set: Tensor, arm: Tensor, reward: Tensor, info: ValueInfo) -> RootRidge:
         return absorb_root(state, pick(action_set, arm), reward)

@@ -31,7 +31,7 @@ def _within(given: Range, uniform: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class CosineAmong:
-    """Multiplies reward and noise by cos(2πbt + phase) with b one of a few values, the same phase for all."""
+    """Multiplies reward and noise by cos(2πbt + phase) with b one of a few values, each for equally many problems."""
 
     frequencies: tuple[float, ...] = (0.005, 0.01, 0.015, 0.02)
     phase: float = 0.0
@@ -44,7 +44,7 @@ class CosineAmong:
 
     def start(self, start: Start) -> tuple[Tensor, Tensor]:
         values = torch.tensor(self.frequencies, device=start.w.device, dtype=start.w.dtype)
-        b = values[(start.rng.uniform() * len(self.frequencies)).long()]
+        b = values[torch.arange(len(start.w), device=start.w.device) % len(self.frequencies)]
         return 2 * math.pi * b, torch.full_like(b, self.phase)
 
     def at(

@@ -62,7 +62,7 @@ def evaluate(
     tasks = [
         Task(environment, name, agent, batch, seed, device, trajectories)
         for name, agent in players.items()
-        for batch in stack(missing[name], workers, kind)
+        for batch in stack(missing[name], workers, kind, agent)
     ]
     timing: dict[str, dict[str, float]] = {}
     with Progress(sum(task.rounds for task in tasks), environment.name, progress) as bar:

@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 import sys
+import time
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as RichProgress
 from rich.text import Text
 
+if TYPE_CHECKING:
+    from driftformer.pretraining.train import Report
+
 
 class _Speed(ProgressColumn):
+    def __init__(self, unit: str) -> None:
+        super().__init__()
+        self._unit = unit
+
     def render(self, task: Task) -> Text:
         speed = task.finished_speed or task.speed
-        return Text(f"{speed:,.0f} rounds/s" if speed else "")
+        return Text(f"{speed:,.0f} {self._unit}/s" if speed else "")
 
 
 class Progress:
     """Shown where a person looks: when `shown` is set, or by default when standard error is a terminal."""
 
-    def __init__(self, rounds: int, title: str, shown: bool | None = None) -> None:
+    def __init__(self, rounds: int, title: str, shown: bool | None = None, unit: str = "rounds") -> None:
         visible = rounds > 0 and (sys.stderr.isatty() if shown is None else shown)
-        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"), _Speed())
+        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"), _Speed(unit))
         self._bar = RichProgress(
             *columns, TimeRemainingColumn(), console=Console(stderr=True), disable=not visible, transient=True
         )
@@ -37,3 +46,49 @@ class Progress:
 
     def advance(self, rounds: int) -> None:
         self._bar.advance(self._task, rounds)
+
+
+class TrainingProgress:
+    """A training's progress line: loss, regret, tokens/s and TFLOP/s; where nobody looks, a plain line now and then."""
+
+    def __init__(self, title: str, steps: int, tuning_steps: int) -> None:
+        self._title, self._regret, self._last = title, "", 0.0
+        self._totals = {"labels": steps, "regret": tuning_steps}
+        self._visible = sys.stderr.isatty()
+        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
+        self._bar = RichProgress(
+            *columns,
+            TextColumn("{task.fields[told]}"),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            disable=not self._visible,
+        )
+        self._tasks = {
+            phase: self._bar.add_task(f"{title}: on {phase}", total=total, told="")
+            for phase, total in self._totals.items()
+            if total
+        }
+
+    def __enter__(self) -> TrainingProgress:
+        self._bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._bar.stop()
+
+    def show(self, report: Report) -> None:
+        if report.regret is not None:
+            self._regret = f", {report.regret:.3f} of uniform regret"
+        told = f"loss {report.loss:.3f}{self._regret}, {_short(report.tokens_per_second)} tokens/s"
+        told += f", {report.teraflops:.3g} TFLOP/s"
+        if report.phase == "regret" and "labels" in self._tasks:
+            self._bar.update(self._tasks["labels"], completed=self._totals["labels"])
+        self._bar.update(self._tasks[report.phase], completed=report.step, told=told)
+        now = time.monotonic()
+        if not self._visible and (now - self._last > 30 or report.step == report.steps):
+            print(f"{self._title}: on {report.phase}, step {report.step} of {report.steps}, {told}", flush=True)
+            self._last = now
+
+
+def _short(number: float) -> str:
+    return f"{number / 1e6:.2f}M" if number >= 1e6 else f"{number / 1e3:.0f}k"

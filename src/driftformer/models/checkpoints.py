@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
@@ -21,12 +22,13 @@ CONFIG = "config.json"
 def save_policy(policy: InContextPolicy, folder: Path, dtype: torch.dtype = torch.bfloat16) -> None:
     """Write a policy, by default with weights of two bytes; `InContextPolicy.from_pretrained(folder)` reads it too."""
     weights = {name: value.detach().to("cpu", dtype).contiguous() for name, value in policy.state_dict().items()}
-    config = PolicyConfig(**_sizes(policy.config), architectures=[type(policy).__name__], dtype=str(dtype)[6:])
+    config = PolicyConfig(**policy_sizes(policy.config), architectures=[type(policy).__name__], dtype=str(dtype)[6:])
     write_atomically(folder / WEIGHTS, save(weights, metadata={"format": "pt"}))
     write_atomically(folder / CONFIG, (json.dumps(config.to_dict(), indent=1, sort_keys=True) + "\n").encode())
 
 
-def _sizes(config: PolicyConfig) -> dict[str, object]:
+def policy_sizes(config: PolicyConfig) -> dict[str, Any]:
+    """What a config says about a policy's form and size."""
     names = ("form", "backbone", "dim", "arms", "horizon", "layers", "heads", "width")
     return {name: getattr(config, name) for name in names}
 
@@ -55,7 +57,8 @@ def read_policy(folder: Path) -> InContextPolicy:
         if not bool(value.isfinite().all()):
             raise InputError(f"policy {path} has NaN or infinite weights in {name}; train it again")
     policy.load_state_dict({name: value.float() for name, value in weights.items()}, assign=True)
-    return policy.eval().requires_grad_(False)
+    policy.train(False)
+    return policy.requires_grad_(False)
 
 
 def _shape(shape: torch.Size | None) -> str:

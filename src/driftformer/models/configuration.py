@@ -12,7 +12,7 @@ Form = Literal["paper", "pointer"]
 Backbone = Literal["gpt2", "relu"]
 
 
-class PolicyConfig(PreTrainedConfig):  # type: ignore[misc]
+class PolicyConfig(PreTrainedConfig):  # type: ignore[no-untyped-call]
     """Everything needed to build a policy before its weights are read."""
 
     model_type = "driftformer"

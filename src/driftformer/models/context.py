@@ -40,6 +40,23 @@ def begin(policy: InContextPolicy, batch: int, rounds: int) -> Context:
     return Context(slots, count, x, count.clone(), zero, zero.clone())
 
 
+def read_history(policy: InContextPolicy, played: Tensor, arms: Tensor, rewards: Tensor, seen: Tensor) -> Context:
+    """The context after some rounds, read in one pass: `[B, n, A, d]` offered arms and `[B, n]` what came of them.
+
+    It can hold the policy's whole horizon.
+    """
+    batch, rounds = arms.shape
+    context = begin(policy, batch, policy.config.horizon)
+    if rounds == 0:
+        return context
+    tokens = policy.trajectory_tokens(played, arms, rewards, seen)
+    places = torch.arange(tokens.shape[1], device=tokens.device).unsqueeze(0)
+    policy.run(tokens, places, None, TogetherCache(context.slots, 0))
+    x = played[torch.arange(batch, device=arms.device), -1, arms[:, -1]]
+    last = (x, arms[:, -1], rewards[:, -1], seen[:, -1])
+    return record(replace(context, rounds=context.rounds + rounds - 1), *last)
+
+
 def record(context: Context, x: Tensor, arm: Tensor, reward: Tensor, seen: Tensor) -> Context:
     """The context after a round; it is read when the next one is."""
     return replace(context, rounds=context.rounds + 1, x=x, arm=arm, reward=reward, seen=seen)

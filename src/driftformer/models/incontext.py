@@ -6,12 +6,13 @@ state token to A logits. It has seen a fixed number of arms in a fixed order.
 `pointer`: one token a round, for what came of the last one; logits are inner products of a read-out of it with each
 arm's features. It serves any number of arms and does not care about their order.
 
-h(a, r) is linear in the chosen arm's features x, in r·x, in r and in whether the reward was seen at all.
+h(a, r) is linear in the chosen arm's features x, in r·x, in r and in whether the reward was seen at all; in the paper's
+form also in the arm's place among the others and in r times that.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -24,7 +25,7 @@ from driftformer.models.configuration import PolicyConfig
 from driftformer.models.relu_transformer import ReLUTransformer
 
 
-class InContextPolicy(PreTrainedModel):
+class InContextPolicy(PreTrainedModel):  # type: ignore[no-untyped-call]
     """A transformer that reads what has happened and says which arm to play."""
 
     config_class = PolicyConfig
@@ -35,14 +36,14 @@ class InContextPolicy(PreTrainedModel):
 
     def __init__(self, config: PolicyConfig) -> None:
         super().__init__(config)
-        seen = 2 * config.dim + 2 + (config.arms if config.form == "paper" else 0)
-        self.embed_outcome = nn.Linear(seen, config.width)
+        known = 2 * config.dim + 2 + (2 * config.arms if config.form == "paper" else 0)
+        self.embed_outcome = nn.Linear(known, config.width)
         if config.form == "paper":
             self.embed_state = nn.Linear(config.arms * config.dim, config.width)
         self.positions = nn.Embedding(config.slots, config.width)
         self.backbone: Any = _gpt2(config) if config.backbone == "gpt2" else _relu(config)
         self.head = nn.Linear(config.width, config.arms if config.form == "paper" else config.dim)
-        self.post_init()
+        self.post_init()  # type: ignore[no-untyped-call]
 
     def _init_weights(self, module: nn.Module) -> None:
         """Small weights, and smaller still where layers add to the residual stream."""
@@ -63,14 +64,13 @@ class InContextPolicy(PreTrainedModel):
         known = (reward * seen).unsqueeze(-1)
         parts = [x, known * x, known, seen.unsqueeze(-1)]
         if self.config.form == "paper":
-            parts.append(functional.one_hot(arm, self.config.arms).to(x.dtype))
-        token: Tensor = self.embed_outcome(torch.cat(parts, dim=-1))
-        return token
+            which = functional.one_hot(arm, self.config.arms).to(x.dtype)
+            parts += [which, known * which]
+        return cast(Tensor, self.embed_outcome(torch.cat(parts, dim=-1)))
 
     def state_token(self, features: Tensor) -> Tensor:
         """h(s): all offered arms `[…, A, d]` as a token `[…, D]`."""
-        token: Tensor = self.embed_state(features.flatten(-2))
-        return token
+        return cast(Tensor, self.embed_state(features.flatten(-2)))
 
     def run(self, tokens: Tensor, places: Tensor, visible: Tensor | None, cache: KeyValues | None) -> Tensor:
         """The backbone on tokens `[B, q, D]` at places `[B or 1, q]`; without `visible`, each sees all up to itself."""
@@ -78,34 +78,41 @@ class InContextPolicy(PreTrainedModel):
         if self.config.backbone == "relu":
             if visible is None:
                 visible = causal(tokens.shape[1], int(places[0, -1]) + 1 if cache else tokens.shape[1], tokens.device)
-            output: Tensor = self.backbone(hidden, visible, cache)
-            return output
+            return cast(Tensor, self.backbone(hidden, visible, cache))
         for block in self.backbone.h:
             hidden = block(hidden, past_key_values=cache, attention_mask=visible, slots=cache)
-        output = self.backbone.ln_f(hidden)
-        return output
+        return cast(Tensor, self.backbone.ln_f(hidden))
 
     def logits(self, hidden: Tensor, features: Tensor) -> Tensor:
         """Read-outs `[…, D]` to one number for each arm, `[…, A]`."""
         read: Tensor = self.head(hidden)
         return read if self.config.form == "paper" else (features @ read.unsqueeze(-1)).squeeze(-1)
 
-    def forward(self, features: Tensor, arms: Tensor, rewards: Tensor, seen: Tensor | None = None) -> Tensor:
-        """Logits of every round of whole trajectories, `[B, T, A]`, from `[B, T, A, d]`, `[B, T]` and `[B, T]`."""
-        seen = torch.ones_like(rewards) if seen is None else seen
+    def trajectory_tokens(self, features: Tensor, arms: Tensor, rewards: Tensor, seen: Tensor) -> Tensor:
+        """All that is read up to the last round's choice: T tokens, or 2T−1 in the paper's form."""
         index = arms[..., None, None].expand(-1, -1, 1, features.shape[3])
         x = features.gather(2, index).squeeze(2)  # [B, T, d]
         if self.config.form == "paper":
             outcome = self.outcome_token(x, arms, rewards, seen)
-            tokens = torch.stack([self.state_token(features), outcome], dim=2).flatten(1, 2)[:, :-1]  # [B, 2T-1, D]
-        else:
-            before = [functional.pad(x, (0, 0, 1, 0)), *(functional.pad(value, (1, 0)) for value in (rewards, seen))]
-            x, rewards, seen = (value[:, :-1] for value in before)
-            tokens = self.outcome_token(x, arms, rewards, seen)  # [B, T, D]
+            return torch.stack([self.state_token(features), outcome], dim=2).flatten(1, 2)[:, :-1]
+        before = [functional.pad(x, (0, 0, 1, 0)), *(functional.pad(value, (1, 0)) for value in (rewards, seen))]
+        x, rewards, seen = (value[:, :-1] for value in before)
+        return self.outcome_token(x, arms, rewards, seen)
+
+    def forward(self, features: Tensor, arms: Tensor, rewards: Tensor, seen: Tensor | None = None) -> Tensor:
+        """Logits of every round of whole trajectories, `[B, T, A]`, from `[B, T, A, d]`, `[B, T]` and `[B, T]`."""
+        seen = torch.ones_like(rewards) if seen is None else seen
+        tokens = self.trajectory_tokens(features, arms, rewards, seen)
         tokens = tokens.to(_compute_type(tokens))
         places = torch.arange(tokens.shape[1], device=tokens.device).unsqueeze(0)
         hidden = self.run(tokens, places, None, None)
         return self.logits(hidden[:, :: self.config.tokens_per_round], features)
+
+
+def placed(policy: InContextPolicy, device: torch.device, dtype: torch.dtype) -> InContextPolicy:
+    """The same policy on a device and in a type of number."""
+    nn.Module.to(policy, device=device, dtype=dtype)
+    return policy
 
 
 def causal(queries: int, keys: int, device: torch.device) -> Tensor:
@@ -137,7 +144,7 @@ def _gpt2(config: PolicyConfig) -> GPT2Model:
         eos_token_id=None,
     )
     settings._attn_implementation = attention.NAME
-    backbone = GPT2Model(settings)
+    backbone: GPT2Model = GPT2Model(settings)  # type: ignore[no-untyped-call]
     for unused in (backbone.wte, backbone.wpe):
         unused.weight.requires_grad_(False)
     return backbone

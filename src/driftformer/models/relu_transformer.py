@@ -1,7 +1,7 @@
 """The transformer of Section 2.2: attention with ReLU instead of softmax, normalised by 1/i, and no layer norm.
 
-Attn(H)_i = h_i + (1/i)·Σ_m Σ_{j≤i} ReLU(⟨Q_m h_i, K_m h_j⟩)·V_m h_j, then h + W_2·ReLU(W_1 h), L times. Here Q_m and K_m
-map to `width / heads` dimensions and V_m is a product of that rank, as is usual where such a model is trained.
+Attn(H)_i = h_i + (1/i)·Σ_m Σ_{j≤i} ReLU(⟨Q_m h_i, K_m h_j⟩)·V_m h_j, then h + W_2·ReLU(W_1 h), L times. Here Q_m and
+K_m map to `width / heads` dimensions and V_m is a product of that rank, as is usual where such a model is trained.
 """
 
 from __future__ import annotations

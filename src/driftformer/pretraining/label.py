@@ -1,7 +1,7 @@
 """Alg_B: what the policy should have done in each round of a recorded trajectory.
 
-`optimal` is the arm with the highest mean reward. The name of an agent means that agent's arm ā_t ~ Alg_B(· | D_{t-1}, s_t)
-on that same history: it is led along the recorded arms and rewards and asked in every round. Its own coins (Thompson's
+`optimal` is the arm with the highest mean reward. The name of an agent means its arm ā_t ~ Alg_B(· | D_{t-1}, s_t) on
+that same history: it is led along the recorded arms and rewards and asked in every round. Its own coins (Thompson's
 sample, MASTER's schedule) are not part of the history, so what a policy can learn is their average: the reduced base
 algorithm of Section 3. `behaviour` is the arm that was played.
 """

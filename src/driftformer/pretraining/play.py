@@ -1,7 +1,7 @@
 """Play a policy on unrolled problems from the first round to the last: for its own data, its regret, its fine-tuning.
 
-On a GPU a round is captured as a CUDA graph and replayed for all rounds: it is some hundred small kernels, and launching
-them one by one would cost several times what they do.
+On a GPU a round is captured as a CUDA graph and replayed for all rounds: it is some hundred small kernels, and
+launching them one by one would cost several times what they do.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from torch import Tensor
 from driftformer.models.attention import have_kernels
 from driftformer.models.cache import GraphCache
 from driftformer.models.context import begin, logits_together, record
-from driftformer.models.incontext import InContextPolicy
+from driftformer.models.incontext import InContextPolicy, placed
 from driftformer.pretraining.problems import Problems
 
 
@@ -32,7 +32,7 @@ class Player:
     def __init__(self, policy: InContextPolicy) -> None:
         self._source, self._device = policy, policy.head.weight.device
         kind = torch.bfloat16 if self._device.type == "cuda" else policy.head.weight.dtype
-        self._policy = InContextPolicy(policy.config).to(self._device, kind).eval().requires_grad_(False)
+        self._policy = placed(InContextPolicy(policy.config), self._device, kind).requires_grad_(False)
         self._graphs: dict[tuple[int, ...], _Captured] = {}
 
     @torch.no_grad()
@@ -88,10 +88,9 @@ class _Captured:
         batch, horizon, arms, dim = problems.features.shape
         device = problems.means.device
         self._context = begin(policy, batch, horizon)
-        number = {"device": device, "dtype": torch.float32}
         self._features = torch.zeros(horizon, batch, arms, dim, device=device, dtype=torch.bfloat16)
-        self._means, self._gumbel = (torch.zeros(horizon, batch, arms, **number) for _ in range(2))  # type: ignore[arg-type]
-        self._spread, self._noise = (torch.zeros(horizon, batch, **number) for _ in range(2))  # type: ignore[arg-type]
+        self._means, self._gumbel = (torch.zeros(horizon, batch, arms, device=device) for _ in range(2))
+        self._spread, self._noise = (torch.zeros(horizon, batch, device=device) for _ in range(2))
         self._forced = torch.zeros(horizon, batch, device=device, dtype=torch.long)
         self._arms, self._rewards = torch.zeros_like(self._forced), torch.zeros_like(self._noise)
         self._t = torch.zeros(1, device=device, dtype=torch.long)
@@ -99,7 +98,7 @@ class _Captured:
         self._first = self._capture(first=True) if policy.config.form == "paper" else self._rest
 
     def _capture(self, first: bool) -> torch.cuda.CUDAGraph:
-        stream = torch.cuda.Stream()
+        stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):  # the first calls set up libraries, which cannot be captured
             self._t.fill_(0 if first else 1)

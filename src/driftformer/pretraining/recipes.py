@@ -43,8 +43,10 @@ class Recipe:
     tuning_steps: int = 0
     """Steps of fine-tuning on the policy's own regret."""
     tuning_rate: float = 2e-4
-    tuning_tokens: int = 409_600
-    """Tokens of one step of fine-tuning: problems times rollouts times rounds."""
+    tuning_tokens: int = 819_200
+    """Tokens that the policy plays in one step of fine-tuning: problems times rollouts times rounds."""
+    tuning_updates: int = 4
+    """Gradient steps on them, each on its share of the problems."""
     tuning_rollouts: int = 8
     """How often each problem is played in a step."""
     tuning_future: float = 0.3
@@ -55,7 +57,7 @@ class Recipe:
     def __post_init__(self) -> None:
         for name in ("steps", "tuning_steps", "warmup"):
             require_count(name, getattr(self, name), 0, most=10**9)
-        for name in ("tokens", "generation", "tuning_tokens", "tuning_rollouts"):
+        for name in ("tokens", "generation", "tuning_tokens", "tuning_rollouts", "tuning_updates"):
             require_count(name, getattr(self, name), most=10**9)
         for name in ("rate", "tuning_rate", "clip", "tuning_clip"):
             require_real(name, getattr(self, name), 0.0, above=True)
@@ -81,7 +83,7 @@ _COSINE = Recipe(
     worlds="cosine",
     own=0.25,
     steps=2500,
-    tuning_steps=1200,
+    tuning_steps=800,
 )
 
 RECIPES: dict[str, Recipe] = {
@@ -142,7 +144,7 @@ RECIPES: dict[str, Recipe] = {
             warmup=40,
             generation=1024,
             tuning_steps=60,
-            tuning_tokens=7_680,
+            tuning_tokens=15_360,
             tuning_rate=1e-3,
         ),
     )

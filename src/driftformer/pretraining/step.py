@@ -21,7 +21,7 @@ _WARM = 3
 
 
 class Stepper:
-    """Accumulates gradients over pieces of a batch, then descends."""
+    """Takes gradients, then descends along them."""
 
     def __init__(self, accelerator: Accelerator, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
         self._accelerator, self._model, self._optimizer = accelerator, model, optimizer
@@ -35,20 +35,20 @@ class Stepper:
             for group in optimizer.param_groups:
                 group["lr"] = torch.tensor(0.0, device=accelerator.device)
 
-    def accumulate(self, loss: Loss, inputs: tuple[Tensor, ...], weight: float = 1.0) -> Tensor:
-        """Add the gradient of weight·loss(model, *inputs); what the loss reports, a tensor on the device."""
+    def accumulate(self, loss: Loss, inputs: tuple[Tensor, ...]) -> Tensor:
+        """Add the gradient of loss(model, *inputs); what the loss reports, a tensor on the device."""
         if not self._captures:
-            return self._plain(loss, inputs, weight)
-        key = (loss, weight, tuple(tuple(value.shape) for value in inputs))
+            return self._plain(loss, inputs)
+        key = (loss, tuple(tuple(value.shape) for value in inputs))
         piece = self._pieces.setdefault(key, _Piece())
         if piece.uses < _WARM:
             piece.uses += 1
-            return _aside(lambda: self._plain(loss, inputs, weight))
+            return _aside(lambda: self._plain(loss, inputs))
         if piece.graph is None:
             piece.inputs = tuple(value.clone() for value in inputs)
             piece.graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(piece.graph):
-                piece.reported = self._plain(loss, piece.inputs, weight)
+                piece.reported = self._plain(loss, piece.inputs)
         for mine, given in zip(piece.inputs, inputs, strict=True):
             mine.copy_(given)
         piece.graph.replay()
@@ -74,9 +74,9 @@ class Stepper:
                 self._plain_descent(clip)
         finish.graph.replay()
 
-    def _plain(self, loss: Loss, inputs: tuple[Tensor, ...], weight: float) -> Tensor:
+    def _plain(self, loss: Loss, inputs: tuple[Tensor, ...]) -> Tensor:
         value, reported = loss(self._model, *inputs)
-        self._accelerator.backward(value * weight)
+        self._accelerator.backward(value)
         return reported.detach()
 
     def _plain_descent(self, clip: float) -> None:
@@ -101,7 +101,7 @@ class _Finish:
 
 def _aside(work: Callable[[], Result]) -> Result:
     """Work on another stream than the default one, as a capture will."""
-    stream = torch.cuda.Stream()
+    stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
         result = work()

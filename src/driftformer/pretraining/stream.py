@@ -9,6 +9,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -21,6 +22,9 @@ from driftformer.pretraining.problems import Problems, unroll
 from driftformer.pretraining.recipes import Recipe
 from driftformer.pretraining.worlds import World, worlds_of
 from driftformer.randomness import Randomness
+
+TRAINING_SEED = 2**41
+"""Added to the seeds of trainings: no evaluation shows problems that a training has seen."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +41,23 @@ def trajectory_tokens(recipe: Recipe, horizon: int) -> int:
     return 2 * horizon - 1 if recipe.form == "paper" else horizon
 
 
-class LabelledStream:
-    """Generations of labelled trajectories for one process out of several."""
+class Stream(Protocol):
+    """Where a training gets its data from."""
+
+    @property
+    def worlds(self) -> list[World]: ...
+
+    def world_of(self, generation: int) -> World:
+        """Which world a generation shows."""
+        ...
+
+    def generation(self, number: int, player: Player) -> Iterator[Batch]:
+        """The batches of one generation."""
+        ...
+
+
+class FreshStream:
+    """Generations of new trajectories for one process out of several."""
 
     def __init__(self, recipe: Recipe, dim: int, device: torch.device, process: int = 0, processes: int = 1) -> None:
         self._recipe, self._dim, self._device = recipe, dim, device
@@ -46,7 +65,7 @@ class LabelledStream:
         self.worlds = worlds_of(recipe.worlds)
 
     def world_of(self, generation: int) -> World:
-        """Which world a generation shows: drawn by share, the same in every process."""
+        """Drawn by share, the same in every process."""
         return draw_world(self.worlds, self._recipe.seed, generation)
 
     def batch_of(self, world: World) -> int:
@@ -60,17 +79,16 @@ class LabelledStream:
         return max(1, share // self._processes // self.batch_of(world))
 
     def generation(self, number: int, player: Player) -> Iterator[Batch]:
-        """The batches of one generation."""
         world = self.world_of(number)
         batch, steps = self.batch_of(world), self.steps_of(world)
         chunk = number * self._processes + self._process
-        randomness = Randomness(self._recipe.seed, (chunk,), size=batch * steps, device=self._device)
+        randomness = Randomness(TRAINING_SEED + self._recipe.seed, (chunk,), size=batch * steps, device=self._device)
         with torch.no_grad():
             problems = unroll(world.environment, randomness, self._dim)
             own = round(self._recipe.own * batch) * steps
             trajectories = self._play(problems, own, randomness, player)
             labels = label(problems, trajectories, self._recipe.labels, randomness)
-            order = torch.arange(batch * steps, device=self._device).view(-1, steps).T  # own and others in each batch
+            order = randomness.stream("order").uniform().argsort().view(steps, batch)
         for rows in order:
             features = problems.features[rows]
             yield Batch(features, trajectories.arms[rows], trajectories.rewards[rows], labels[rows])

@@ -13,7 +13,7 @@ import json
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +23,13 @@ from torch import Tensor
 from torch.nn import functional
 
 from driftformer.errors import InputError, require_real
-from driftformer.models.checkpoints import save_policy
+from driftformer.files import write_json
+from driftformer.models.checkpoints import policy_sizes, save_policy
 from driftformer.models.configuration import PolicyConfig
-from driftformer.models.incontext import InContextPolicy
+from driftformer.models.incontext import InContextPolicy, placed
+from driftformer.policies import TRAINING
 from driftformer.pretraining.collect import check_behaviours
+from driftformer.pretraining.dataset import StoredStream
 from driftformer.pretraining.judge import judge
 from driftformer.pretraining.label import check_labels
 from driftformer.pretraining.meter import Meter, training_flops_per_token
@@ -34,12 +37,9 @@ from driftformer.pretraining.play import Player
 from driftformer.pretraining.recipes import Recipe
 from driftformer.pretraining.state import Progress, load_state, save_state
 from driftformer.pretraining.step import Stepper
-from driftformer.pretraining.stream import LabelledStream, draw_world, trajectory_tokens
+from driftformer.pretraining.stream import FreshStream, Stream, draw_world, trajectory_tokens
 from driftformer.pretraining.tuning import regret_loss, roll
-from driftformer.pretraining.worlds import worlds_of
-
-_AT_ONCE = 204_800
-"""Tokens that go through the model together in fine-tuning; more steps of a batch follow one another."""
+from driftformer.pretraining.worlds import describe, worlds_of
 
 
 @dataclass(frozen=True)
@@ -108,13 +108,18 @@ def train(
     max_minutes: float = math.inf,
     evaluate_every: int = 500,
     evaluate_problems: int = 512,
+    data: Path | None = None,
     on_report: Callable[[Report], None] | None = None,
 ) -> Progress:
-    """Train as the recipe says, or go on with what `out` holds; stops early, resumably, after `max_minutes`."""
+    """Train as the recipe says, or go on with what `out` holds; stops early, resumably, after `max_minutes`.
+
+    Trajectories are made while they are used, or come from the dataset `data`.
+    """
     require_real("max_minutes", max_minutes, 0.0, above=True, most=math.inf)
     check_behaviours(recipe.behaviours)
     check_labels(recipe.labels)
-    return _Training(recipe, Path(out), device, evaluate_every, evaluate_problems, on_report).run(max_minutes)
+    training = _Training(recipe, Path(out), device, evaluate_every, evaluate_problems, data, on_report)
+    return training.run(max_minutes)
 
 
 class _Training:
@@ -125,6 +130,7 @@ class _Training:
         device: str,
         evaluate_every: int,
         evaluate_problems: int,
+        data: Path | None,
         on_report: Callable[[Report], None] | None,
     ) -> None:
         self._recipe, self._out, self._on_report = recipe, out, on_report
@@ -152,22 +158,24 @@ class _Training:
         self._model = self._accelerator.prepare(self._policy)
         self._stepper = Stepper(self._accelerator, self._model, self._optimizer)
         self._regret_loss = functools.partial(tuning_loss, recipe.tuning_rollouts, recipe.tuning_future)
-        self._stream = LabelledStream(
-            recipe,
-            self._policy.config.dim,
-            self._device,
-            self._accelerator.process_index,
-            self._accelerator.num_processes,
-        )
+        self._stream = self._open(data)
         self._meter = Meter()
         self._began = self._mark = time.perf_counter()
         self._log = _Log(out, self._progress) if self._accelerator.is_main_process else None
         self._saved_at = self._began
 
+    def _open(self, data: Path | None) -> Stream:
+        dim, accelerator = self._policy.config.dim, self._accelerator
+        if data is None:
+            return FreshStream(self._recipe, dim, self._device, accelerator.process_index, accelerator.num_processes)
+        if accelerator.num_processes > 1:
+            raise InputError("data is given to several processes; they make their own: leave data out")
+        return StoredStream(data, self._recipe, dim, self._device)
+
     def _new_policy(self) -> InContextPolicy:
         with torch.random.fork_rng():
             torch.manual_seed(self._recipe.seed)
-            return InContextPolicy(policy_config(self._recipe)).to(self._device)
+            return placed(InContextPolicy(policy_config(self._recipe)), self._device, torch.float32)
 
     def run(self, max_minutes: float) -> Progress:
         deadline = self._began + 60 * max_minutes
@@ -220,24 +228,23 @@ class _Training:
         rate = learning_rate(progress.tuning_step, recipe.tuning_steps, recipe.warmup // 10, recipe.tuning_rate)
         horizon, rows = world.environment.horizon, len(rolled.played.arms)
         problems = rows // rolled.count
-        pieces = min(problems, -(-rows * trajectory_tokens(recipe, horizon) // _AT_ONCE))
-        parts = torch.arange(rows, device=self._device).view(rolled.count, problems).tensor_split(pieces, dim=1)
+        every = torch.arange(rows, device=self._device).view(rolled.count, problems)
+        parts = torch.tensor_split(every, min(problems, recipe.tuning_updates), dim=1)  # all rollouts of some problems
         regrets = []
-        for part in parts:
-            chosen, share = part.flatten(), part.numel() / rows
+        for chosen in (part.flatten() for part in parts):
             inputs = (
                 rolled.problems.features[chosen],
                 rolled.played.arms[chosen],
                 rolled.played.rewards[chosen],
                 rolled.gaps[chosen],
             )
-            regrets.append(self._stepper.accumulate(self._regret_loss, inputs, share) * share)
-        self._stepper.descend(rate, recipe.tuning_clip)
+            regrets.append(self._stepper.accumulate(self._regret_loss, inputs))
+            self._stepper.descend(rate, recipe.tuning_clip)
         self._count(rows, horizon)
         progress.tuning_step += 1
-        every = max(1, self._every // 10)
-        judged = progress.tuning_step % every == 0 or progress.tuning_step == recipe.tuning_steps
-        regret = torch.stack(regrets).sum()
+        often = max(1, self._every // 10)
+        judged = progress.tuning_step % often == 0 or progress.tuning_step == recipe.tuning_steps
+        regret = torch.stack(regrets).mean()
         self._tell("regret", progress.tuning_step, recipe.tuning_steps, regret, rate, judged)
 
     def _count(self, rows: int, horizon: int) -> None:
@@ -279,7 +286,21 @@ class _Training:
             self._progress.best, self._progress.best_at = share, at
             if self._accelerator.is_main_process:
                 save_policy(self._policy, self._out / "best")
+                write_json(self._out / "best" / TRAINING, self._made())
         return share
+
+    def _made(self) -> dict[str, Any]:
+        """How the policy was made, as its card will tell."""
+        cuda = self._device.type == "cuda"
+        return {
+            "recipe": asdict(self._recipe),
+            "policy": policy_sizes(self._policy.config),
+            "parameters": sum(parameter.numel() for parameter in self._policy.parameters() if parameter.requires_grad),
+            "worlds": describe(self._stream.worlds),
+            "progress": asdict(self._progress),
+            "device": torch.cuda.get_device_name() if cuda else "CPU core",
+            "torch": torch.__version__,
+        }
 
     def _save_now_and_then(self) -> None:
         if time.perf_counter() - self._saved_at > 60:
@@ -288,6 +309,9 @@ class _Training:
     def _save(self) -> None:
         self._lap()
         if self._accelerator.is_main_process:
+            best = self._out / "best" / TRAINING
+            if best.exists():  # the time and the steps spent, also after the best
+                write_json(best, self._made())
             save_state(self._state, self._recipe, self._policy, self._optimizer, self._progress)
         self._saved_at = time.perf_counter()
 

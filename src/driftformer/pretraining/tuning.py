@@ -21,6 +21,9 @@ from driftformer.pretraining.stream import standard_gumbel
 from driftformer.pretraining.worlds import World
 from driftformer.randomness import Randomness
 
+TUNING_SEED = 2**42
+"""Added to the seeds of fine-tuning: other problems than those with labels."""
+
 
 @dataclass(frozen=True)
 class Rollouts:
@@ -38,7 +41,7 @@ def roll(
     """Play new problems, each several times."""
     horizon, count = world.environment.horizon, recipe.tuning_rollouts
     size = max(1, recipe.tuning_tokens // horizon // count // of)
-    randomness = Randomness(recipe.seed + 1, (number * of + process,), size=size, device=device)
+    randomness = Randomness(TUNING_SEED + recipe.seed, (number * of + process,), size=size, device=device)
     with torch.no_grad():
         once = unroll(world.environment, randomness, dim)
         problems = repeat(once, count)
@@ -61,9 +64,10 @@ def repeat(problems: Problems, count: int) -> Problems:
 def advantages(expected: Tensor, count: int) -> Tensor:
     """How much more than usual is still to come after each round, `[R·P, T]`, with unit spread in every round."""
     to_come = expected.flip(1).cumsum(1).flip(1) - expected  # [R·P, T] rounds after t
-    grouped = to_come.unflatten(0, (count, -1))  # [R, P, T]
+    grouped = to_come.view(count, -1, to_come.shape[1])  # [R, P, T]
     centred = (grouped - grouped.mean(dim=0)).flatten(0, 1)
-    return centred / centred.std(dim=0, keepdim=True).clamp(min=1e-6)
+    spread = centred.std(dim=0, keepdim=True)
+    return centred / spread.clamp(min=1e-6)
 
 
 def regret_loss(logits: Tensor, arms: Tensor, gaps: Tensor, count: int, future: float) -> tuple[Tensor, Tensor]:

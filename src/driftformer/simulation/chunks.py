@@ -65,9 +65,12 @@ def chunks_for(runs: int) -> list[Chunk]:
     return [Chunk(index, min(CHUNK, runs - index * CHUNK)) for index in range(-(-runs // CHUNK))]
 
 
-def stack(chunks: Sequence[Chunk], workers: int, device: str) -> list[tuple[Chunk, ...]]:
-    """Batches of chunks that are large enough to be fast and numerous enough to keep every worker busy."""
-    limit = STACK if device == "cpu" else DEVICE_STACK
+def stack(chunks: Sequence[Chunk], workers: int, device: str, agent: Agent) -> list[tuple[Chunk, ...]]:
+    """Batches of chunks that are large enough to be fast and numerous enough to keep every worker busy.
+
+    An agent may set a limit of its own, `stack`, where its numbers would depend on the size of the batch.
+    """
+    limit = getattr(agent, "stack", STACK if device == "cpu" else DEVICE_STACK)
     size = max(1, min(limit, -(-len(chunks) // workers)))
     return [tuple(chunks[start : start + size]) for start in range(0, len(chunks), size)]
 

@@ -1,0 +1,182 @@
+"""A policy's card: how it was made, what it was measured to do, and what it should not be used for.
+
+All figures come from evaluations that stay beside the card, on problems that no training has seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from driftformer.agents.incontext import InContext
+from driftformer.agents.registry import make_agent
+from driftformer.environments.presets import make_env
+from driftformer.errors import InputError
+from driftformer.evaluation.closeness import measure_closeness
+from driftformer.evaluation.evaluate import evaluate
+from driftformer.files import read_json, write_atomically, write_json
+from driftformer.policies import TRAINING, folder_of
+from driftformer.pretraining.label import BEHAVIOUR, OPTIMAL
+
+PAPER_TOKENS = 200 * 400_000 * 399
+"""200 epochs over 4 × 100,000 trajectories of 200 rounds, two tokens a round."""
+
+_FREQUENCIES = (0.005, 0.01, 0.015, 0.02, 0.018, 0.025)
+
+_SETTINGS: dict[str, list[tuple[str, str, dict[str, Any]]]] = {
+    "high": [(f"High, b={b:g}, fixed arms", "high", {"b": b}) for b in _FREQUENCIES],
+    "low": [
+        ("Low, fixed arms", "low", {}),
+        ("Low without its windows, fixed arms", "low", {"lift": 0.0}),
+        ("Low, resampled arms", "low", {"arm_mode": "resampled"}),
+    ],
+    "cosine": [
+        (f"High, b={b:g}, {mode} arms", "high", {"b": b, "arm_mode": mode})
+        for b in (0.018, 0.025)
+        for mode in ("fixed", "resampled")
+    ],
+    "tiny": [
+        (f"tiny High, {mode} arms", "high", {"horizon": 30, "dim": 4, "arms": 4, "noise": 0.3, "arm_mode": mode})
+        for mode in ("fixed", "resampled")
+    ],
+}
+_SETTINGS["drift"] = (
+    _SETTINGS["cosine"]
+    + [(f"Low, {mode} arms", "low", {"arm_mode": mode}) for mode in ("fixed", "resampled")]
+    + [
+        (f"{title}, T=500, {mode} arms", preset, {"horizon": 500, "arm_mode": mode})
+        for title, preset in (("Stationary", "stationary"), ("Four jumps", "jumps"), ("Random walk", "walk"))
+        for mode in ("fixed", "resampled")
+    ]
+)
+"""What a policy is measured on, by the worlds it was trained in: title, environment, options."""
+
+
+def write_card(source: str, out: Path, runs: int = 200, seed: int = 0, workers: int = 1) -> Path:
+    """Measure a policy and write card.json and card.md."""
+    agent = InContext(source)
+    path = folder_of(source) / TRAINING
+    if not path.exists():
+        raise InputError(f"policy {source} has no {TRAINING}, so nobody knows how it was made; train it, then its card")
+    training = read_json(path)
+    recipe = training["recipe"]
+    teacher = None if recipe["labels"] in (OPTIMAL, BEHAVIOUR) else recipe["labels"]
+    card = {
+        "policy": Path(source).name,
+        "weights": agent.weights,
+        "runs": runs,
+        "seed": seed,
+        "training": training,
+        "regret": list(_regrets(agent, recipe["worlds"], teacher, out, runs, seed, workers)),
+        "teacher": None if teacher is None else measure_closeness(agent, make_agent(teacher), runs=runs, seed=seed),
+    }
+    write_json(out / "card.json", card)
+    write_atomically(out / "card.md", render(card).encode())
+    return out / "card.md"
+
+
+def _regrets(
+    agent: InContext, worlds: str, teacher: str | None, out: Path, runs: int, seed: int, workers: int
+) -> Iterator[dict[str, Any]]:
+    greedy = InContext(agent.source, mode="greedy")
+    for place, (title, preset, options) in enumerate(_SETTINGS[worlds]):
+        environment = make_env(preset, **options)
+        others = ["linucb", "thompson"] + ([teacher] if teacher else [])
+        oracle = make_agent("oracle")
+        applies = oracle.why_not(environment) is None  # type: ignore[attr-defined]
+        players = [agent, greedy, *map(make_agent, others), *([oracle] if applies else [])]
+        names = ["sampled", "greedy", *others, *(["oracle"] if applies else [])]
+        folder = out / "evaluations" / f"{place:02d}"
+        result = evaluate(environment, players, runs=runs, seed=seed, out=folder, workers=workers)
+        measured = result.summary["agents"].values()
+        regrets = {
+            name: {"mean": one["regret_mean"], "stderr": one["regret_stderr"]}
+            for name, one in zip(names, measured, strict=True)
+        }
+        yield {"title": title, "environment": environment.config(), "agents": regrets}
+
+
+def render(card: dict[str, Any]) -> str:
+    """The card as Markdown."""
+    training, recipe = card["training"], card["training"]["recipe"]
+    lines = [f"# {card['policy']}", "", recipe["summary"].capitalize() + ".", ""]
+    lines += ["## How it was made", "", *_made(training), ""]
+    lines += ["## Dynamic regret", ""]
+    lines += [f"Mean ± standard error over {card['runs']} problems that training never saw (seed {card['seed']})."]
+    lines += ["", *_regret_table(card["regret"]), ""]
+    if card["teacher"]:
+        lines += ["## Closeness to its teacher", "", *_teacher(card["teacher"], recipe["labels"]), ""]
+    lines += ["## Limits", "", *_limits(training["policy"], recipe), ""]
+    lines += [f"Figures from `driftformer card {card['policy']} --out FOLDER`; weights {card['weights']}."]
+    return "\n".join(lines) + "\n"
+
+
+def _made(training: dict[str, Any]) -> list[str]:
+    recipe, config, progress = training["recipe"], training["policy"], training["progress"]
+    alg_0 = ", ".join(f"{name} {share:g}" for name, share in recipe["behaviours"].items())
+    own = f"; {recipe['own']:.0%} of trajectories by the policy itself" if recipe["own"] else ""
+    steps = f"{progress['step']:,} steps on labels (learning rate {recipe['rate']:g})"
+    if progress["tuning_step"]:
+        steps += f", then {progress['tuning_step']:,} on its own regret (learning rate {recipe['tuning_rate']:g})"
+    share = progress["tokens"] / PAPER_TOKENS
+    return [
+        f"- Model: {config['form']} form, {config['backbone']}, {config['layers']} layers, {config['heads']} heads, "
+        f"D={config['width']}, {training['parameters']:,} weights, kept in bfloat16.",
+        f"- Problems: `{recipe['worlds']}` of `pretraining/worlds.py`, made while they were used. Behaviours: "
+        f"{alg_0}{own}. Labels: {recipe['labels']}.",
+        f"- Training: {steps}; {progress['seconds'] / 60:.1f} minutes on one {training['device']}, "
+        f"{progress['tokens'] / 1e6:,.0f}M tokens, {share:.1%} of the paper's 3.2·10¹⁰. "
+        f"Kept: the weights of step {progress['best_at']:,}, with the least regret while training.",
+        f"- Again: `driftformer pretrain {recipe['name']} --device cuda --out FOLDER`.",
+    ]
+
+
+def _regret_table(regrets: list[dict[str, Any]]) -> list[str]:
+    names: list[str] = []
+    for row in regrets:
+        names += [name for name in row["agents"] if name not in names]
+    lines = ["| | " + " | ".join(names) + " |", "|---|" + "---|" * len(names)]
+    for row in regrets:
+        cells = [_cell(row["agents"].get(name)) for name in names]
+        lines.append(f"| {row['title']} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def _cell(value: dict[str, float] | None) -> str:
+    return "–" if value is None else f"{value['mean']:.1f} ± {value['stderr']:.1f}"
+
+
+def _teacher(found: dict[str, Any], name: str) -> list[str]:
+    lines = [
+        f"Along {found['trajectories']} trajectories that {name} played itself (High, b from the four training "
+        f"frequencies), against the average of {found['copies']} copies of it, softened at temperature "
+        f"{found['temperature']:g}:",
+        "",
+        "| | KL(teacher ‖ ·) per round | agreement with the teacher's arm | log-likelihood per round |",
+        "|---|---|---|---|",
+    ]
+    for who, row in found["closeness"].items():
+        lines.append(f"| {who} | {row['kl']:.3f} | {row['agreement']:.3f} | {row['log_likelihood']:.3f} |")
+    ratio = found["distribution_ratio"]
+    lines += [
+        "",
+        f"Distribution ratio R of policy and teacher on the policy's trajectories: log R = {ratio['log_ratio']:.1f}, "
+        f"relative standard error {ratio['relative_error']:.2f}, {ratio['effective']:.1f} effective trajectories.",
+    ]
+    return lines + ([f"**{ratio['warning']}**"] if ratio["warning"] else [])
+
+
+def _limits(config: dict[str, Any], recipe: dict[str, Any]) -> list[str]:
+    arms = (
+        f"exactly the {config['arms']} arms it was trained with (fewer are padded), in the same order in every round"
+        if config["form"] == "paper"
+        else "any number of arms in any order"
+    )
+    return [
+        f"- At most {config['horizon']} rounds and {config['dim']} dimensions; {arms}.",
+        "- Features in [-1, 1] and rewards in the range of its training worlds: about [-10, 10]"
+        + (" in units of the noise." if recipe["worlds"] != "low" else " are far outside; it has seen [0, 1] only."),
+        "- Trained on simulated linear bandits with Gaussian noise. Nothing is guaranteed elsewhere: measure first, "
+        "`driftformer evaluate` takes it beside any other agent.",
+    ]

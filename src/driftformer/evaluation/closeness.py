@@ -1,0 +1,76 @@
+"""Measure how close a policy is to its teacher, on problems that training never saw."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from driftformer.agents.base import Agent
+from driftformer.agents.incontext import InContext
+from driftformer.environments.linear_bandit import LinearBandit
+from driftformer.environments.varied import CosineAmong
+from driftformer.pretraining import imitation
+from driftformer.pretraining.collect import Follower, Trajectories
+from driftformer.pretraining.problems import Problems, unroll
+from driftformer.randomness import Randomness, Stream
+from driftformer.simulation.rollout import one_thread
+
+
+def measure_closeness(
+    agent: InContext,
+    teacher: Agent,
+    *,
+    environment: LinearBandit | None = None,
+    runs: int = 200,
+    seed: int = 0,
+    copies: int = imitation.COPIES,
+    temperature: float = imitation.TEMPERATURE,
+) -> dict[str, Any]:
+    """KL, agreement and log-likelihood of the policy, a uniform one and the optimum; the distribution ratio."""
+    environment = environment or LinearBandit(name="high", horizon=200, drift=CosineAmong())
+    randomness = Randomness(seed, (0,), size=runs)
+    with one_thread():
+        problems = unroll(environment, randomness)
+        noise = randomness.stream("teacher-noise").normal(environment.horizon)
+        played = _play(teacher, problems, noise, randomness.stream("teacher"))
+        taught = imitation.teacher_distribution(
+            teacher, problems, played, randomness, copies=copies, temperature=temperature
+        )
+        model = agent.model(torch.device("cpu"))
+        found = {
+            "this policy": imitation.policy_distribution(model, problems, played),
+            "uniform": imitation.uniform_distribution(problems),
+            "optimum": imitation.optimum_distribution(problems, temperature),
+        }
+        rows = {name: imitation.closeness(taught, log_probabilities) for name, log_probabilities in found.items()}
+        own = _play(agent, problems, noise, randomness.stream("policy"))
+        first = imitation.policy_distribution(model, problems, own)
+        second = imitation.teacher_distribution(
+            teacher, problems, own, randomness, copies=copies, temperature=temperature
+        ).log()
+        index = own.arms.unsqueeze(2)
+        ratio = imitation.distribution_ratio(first.gather(2, index).squeeze(2), second.gather(2, index).squeeze(2))
+    return {
+        "trajectories": runs,
+        "copies": copies,
+        "temperature": temperature,
+        "closeness": {
+            name: {key: float(value.mean()) for key, value in vars(row).items()} for name, row in rows.items()
+        },
+        "by_round": {name: {key: value.tolist() for key, value in vars(row).items()} for name, row in rows.items()},
+        "distribution_ratio": {**vars(ratio), "warning": ratio.warning},
+    }
+
+
+def _play(agent: Agent, problems: Problems, noise: torch.Tensor, rng: Stream) -> Trajectories:
+    """Let an agent play some problems itself."""
+    follower, arms, rewards = Follower(agent, problems, rng), [], []
+    for t in range(problems.means.shape[1]):
+        arm = follower.act(t)
+        mean = problems.means[:, t].gather(1, arm.unsqueeze(1)).squeeze(1)
+        reward = torch.addcmul(mean, problems.spread[:, t], noise[:, t])
+        follower.update(t, arm, reward)
+        arms.append(arm)
+        rewards.append(reward)
+    return Trajectories(torch.stack(arms, dim=1), torch.stack(rewards, dim=1))

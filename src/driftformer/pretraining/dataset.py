@@ -1,0 +1,214 @@
+"""Trajectories on disk: arms, rewards and labels in shards, and a manifest that says what they belong to.
+
+    DIR/manifest.json               worlds, seed, behaviours, labels, and each shard's count and checksum
+    DIR/shards/00003.safetensors    arms, rewards and labels of one shard
+
+What was on offer is not stored: it comes from the seed, and is made again when a shard is read. A shard is in the
+manifest once it is whole, so a killed collection goes on with the next one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+
+from driftformer.errors import InputError, require_count
+from driftformer.files import read_json, write_atomically, write_json
+from driftformer.pretraining.collect import check_behaviours, collect
+from driftformer.pretraining.label import check_labels, label
+from driftformer.pretraining.play import Player
+from driftformer.pretraining.problems import unroll
+from driftformer.pretraining.recipes import Recipe
+from driftformer.pretraining.stream import TRAINING_SEED, Batch, trajectory_tokens
+from driftformer.pretraining.worlds import World, describe, worlds_of
+from driftformer.randomness import Randomness
+from driftformer.simulation.rollout import one_thread
+
+_FORMAT = 1
+
+SHARD = {"cpu": 640, "cuda": 16_384}
+"""Trajectories in a shard, by device: as many as are fastest to simulate at once."""
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """One shard: which world it shows and how many trajectories it has."""
+
+    world: int
+    count: int
+
+
+def _plan(worlds: list[World], trajectories: int, shard: int) -> list[_Plan]:
+    """Exactly as many trajectories as asked, by share."""
+    total = sum(world.share for world in worlds)
+    ends = np.cumsum([world.share / total for world in worlds])
+    ends = np.round(ends * trajectories).astype(int)
+    counts = np.diff(ends, prepend=0)
+    return [
+        _Plan(place, min(shard, int(count) - start))
+        for place, count in enumerate(counts)
+        for start in range(0, int(count), shard)
+    ]
+
+
+def collect_dataset(
+    out: Path,
+    worlds_name: str,
+    trajectories: int,
+    *,
+    behaviours: Mapping[str, float],
+    labels: str = "optimal",
+    seed: int = 0,
+    device: str = "cpu",
+    on_trajectories: Callable[[int], None] | None = None,
+) -> Path:
+    """Collect and label trajectories, or go on with what `out` holds."""
+    require_count("trajectories", trajectories)
+    require_count("seed", seed, 0, most=2**62)
+    check_behaviours(behaviours)
+    check_labels(labels)
+    worlds, kind = worlds_of(worlds_name), torch.device(device).type
+    about = {
+        "format": _FORMAT,
+        "worlds": worlds_name,
+        "environments": describe(worlds),
+        "trajectories": trajectories,
+        "seed": seed,
+        "device": kind,
+        "behaviours": dict(behaviours),
+        "labels": labels,
+    }
+    done = _begun(out, about)
+    for number, plan in enumerate(_plan(worlds, trajectories, SHARD[kind])):
+        if number >= len(done):
+            content = _collect_shard(worlds[plan.world], plan.count, number, behaviours, labels, seed, device)
+            name = f"{number:05d}.safetensors"
+            write_atomically(out / "shards" / name, content)
+            done.append({"file": name, "world": plan.world, "count": plan.count, "sha256": _checksum(content)})
+            write_json(out / "manifest.json", {**about, "shards": done})
+        if on_trajectories is not None:
+            on_trajectories(plan.count)
+    return out
+
+
+def _begun(out: Path, about: dict[str, Any]) -> list[dict[str, Any]]:
+    """The shards that an earlier collection of the same kind has finished."""
+    if not (out / "manifest.json").exists():
+        if out.exists() and any(out.iterdir()):
+            raise InputError(f"out is '{out}', a folder that is not empty and holds no dataset; name a new one")
+        return []
+    known = read_json(out / "manifest.json")
+    for key, value in about.items():
+        if known.get(key) != value:
+            raise InputError(
+                f"out is '{out}', a dataset of another kind ({key} is {known.get(key)} there and {value} here); "
+                "name another folder"
+            )
+    return list(known["shards"])
+
+
+def _collect_shard(
+    world: World, count: int, number: int, behaviours: Mapping[str, float], labels: str, seed: int, device: str
+) -> bytes:
+    randomness = Randomness(TRAINING_SEED + seed, (number,), size=count, device=device)
+    with one_thread():
+        problems = unroll(world.environment, randomness)
+        trajectories = collect(problems, behaviours, randomness)
+        chosen = label(problems, trajectories, labels, randomness)
+    small = torch.uint8 if world.environment.arms <= 256 else torch.int32
+    return bytes(
+        save(
+            {
+                "arms": trajectories.arms.to("cpu", small).contiguous(),
+                "rewards": trajectories.rewards.to("cpu", torch.float32).contiguous(),
+                "labels": chosen.to("cpu", small).contiguous(),
+            }
+        )
+    )
+
+
+def _checksum(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+class StoredStream:
+    """A dataset as a training reads it: each generation is a shard; every epoch has them in another order."""
+
+    def __init__(self, folder: Path, recipe: Recipe, dim: int, device: torch.device) -> None:
+        self._folder, self._recipe, self._dim, self._device = folder, recipe, dim, device
+        if not (folder / "manifest.json").exists():
+            raise InputError(f"data is '{folder}', which holds no dataset; make one with driftformer collect")
+        self._about = read_json(folder / "manifest.json")
+        self.worlds = worlds_of(recipe.worlds)
+        self._check()
+        self._shards = self._about["shards"]
+
+    def _check(self) -> None:
+        about = self._about
+        if about.get("format") != _FORMAT or not about.get("shards"):
+            raise InputError(f"data is '{self._folder}', whose manifest is of another version or empty; collect anew")
+        wanted = {
+            "worlds": self._recipe.worlds,
+            "environments": describe(self.worlds),
+            "labels": self._recipe.labels,
+            "device": self._device.type,
+        }
+        for key, value in wanted.items():
+            if about[key] != value:
+                hint = "features are made from the seed, and each kind of device has its own numbers; "
+                raise InputError(
+                    f"data is '{self._folder}', where {key} is {about[key]}, but the training has {value}; "
+                    f"{hint if key == 'device' else ''}collect it anew for this"
+                )
+        collected = sum(shard["count"] for shard in about["shards"])
+        if collected != about["trajectories"]:
+            raise InputError(
+                f"data is '{self._folder}', with {collected} of {about['trajectories']} trajectories; finish "
+                "collecting with the same command"
+            )
+
+    def _shard_of(self, generation: int) -> int:
+        epoch, place = divmod(generation, len(self._shards))
+        order = np.random.default_rng([self._recipe.seed, epoch]).permutation(len(self._shards))
+        return int(order[place])
+
+    def world_of(self, generation: int) -> World:
+        place: int = self._shards[self._shard_of(generation)]["world"]
+        return self.worlds[place]
+
+    def generation(self, number: int, player: Player) -> Iterator[Batch]:
+        place = self._shard_of(number)
+        shard, world = self._shards[place], self.world_of(number)
+        stored = self._read(shard)
+        randomness = Randomness(TRAINING_SEED + self._about["seed"], (place,), size=shard["count"], device=self._device)
+        with torch.no_grad():
+            problems = unroll(world.environment, randomness, self._dim)
+        size = max(1, self._recipe.tokens // trajectory_tokens(self._recipe, world.environment.horizon))
+        mixed = np.random.default_rng([self._recipe.seed, number]).permutation(shard["count"])
+        for rows in torch.split(torch.from_numpy(mixed).to(self._device), size):
+            yield Batch(
+                problems.features[rows],
+                stored["arms"][rows].long(),
+                stored["rewards"][rows],
+                stored["labels"][rows].long(),
+            )
+
+    def _read(self, shard: dict[str, Any]) -> dict[str, torch.Tensor]:
+        path = self._folder / "shards" / shard["file"]
+        if not path.exists():
+            raise InputError(f"dataset shard {path} is missing; delete manifest.json there and collect again")
+        content = path.read_bytes()
+        if _checksum(content) != shard.get("sha256"):
+            raise InputError(f"dataset shard {path} does not match its checksum; collect it again")
+        try:
+            return {name: value.to(self._device) for name, value in load(content).items()}
+        except SafetensorError as error:
+            raise InputError(f"dataset shard {path} is broken ({error}); collect it again") from None

@@ -1,0 +1,129 @@
+"""How close a policy is to its teacher Alg_B, round by round, and over whole trajectories.
+
+A teacher's own coins (a posterior sample, MASTER's schedule) are not in the history, so what it does given a history is
+a distribution: here the average over several copies that are led along the same history with coins of their own. An
+argmax puts all of a copy's weight on one arm, and ratios against it are infinite wherever the policy does anything
+else; so each copy has a soft form, the softmax of what it compares (confidence bounds, sampled rewards) over a
+temperature.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from driftformer.agents.base import Agent
+from driftformer.errors import InputError
+from driftformer.models.incontext import InContextPolicy
+from driftformer.pretraining.collect import Follower, Trajectories
+from driftformer.pretraining.problems import Problems
+from driftformer.randomness import Randomness
+
+TEMPERATURE = 0.1
+"""Of the soft forms, in units of reward: a tenth of a typical gap in the High environment."""
+
+COPIES = 32
+"""Of a teacher, each with its own coins."""
+
+FEW = 10
+"""Fewer effective trajectories than this make an average of ratios worthless."""
+
+
+@dataclass(frozen=True)
+class Closeness:
+    """One algorithm against a teacher on given histories, per round `[T]`."""
+
+    kl: Tensor  # KL(teacher ‖ algorithm)
+    agreement: Tensor  # the probability that both choose the same arm
+    log_likelihood: Tensor  # of the teacher's arms
+
+
+def teacher_distribution(
+    teacher: Agent,
+    problems: Problems,
+    trajectories: Trajectories,
+    randomness: Randomness,
+    *,
+    temperature: float = TEMPERATURE,
+    copies: int = COPIES,
+) -> Tensor:
+    """Alg_B(· | D_{t-1}, s_t) in its soft form along recorded histories, `[P, T, A]`."""
+    total = torch.zeros_like(problems.means)
+    for copy in range(copies):
+        follower = Follower(teacher, problems, randomness.stream(f"teacher-{copy}"))
+        for t in range(trajectories.arms.shape[1]):
+            follower.act(t)
+            values = getattr(follower.info, "values", None)
+            if values is None:
+                raise InputError(f"teacher is '{teacher.name}', which compares no values; use one that does")
+            total[:, t] += (values / temperature).softmax(dim=1)
+            follower.update(t, trajectories.arms[:, t], trajectories.rewards[:, t])
+    return total / copies
+
+
+@torch.no_grad()
+def policy_distribution(
+    policy: InContextPolicy, problems: Problems, trajectories: Trajectories, at_once: int = 64
+) -> Tensor:
+    """Log-probabilities of a policy along recorded histories, `[P, T, A]`."""
+    parts = []
+    every = torch.arange(len(trajectories.arms), device=trajectories.arms.device)
+    for rows in torch.split(every, at_once):
+        logits = policy(problems.features[rows], trajectories.arms[rows], trajectories.rewards[rows])
+        parts.append(logits.float().log_softmax(dim=2))
+    return torch.cat(parts)
+
+
+def optimum_distribution(problems: Problems, temperature: float = TEMPERATURE) -> Tensor:
+    """Log-probabilities of the optimum's soft form, `[P, T, A]`."""
+    return (problems.means / temperature).log_softmax(dim=2)
+
+
+def uniform_distribution(problems: Problems) -> Tensor:
+    return torch.full_like(problems.means, -math.log(problems.means.shape[2]))
+
+
+def closeness(teacher: Tensor, algorithm: Tensor) -> Closeness:
+    """Compare a teacher's probabilities with an algorithm's log-probabilities, both `[P, T, A]`."""
+    likelihood = (teacher * algorithm).sum(dim=2)  # [P, T]
+    entropy = -torch.special.entr(teacher).sum(dim=2)
+    return Closeness(
+        kl=(entropy - likelihood).mean(dim=0),
+        agreement=(teacher * algorithm.exp()).sum(dim=2).mean(dim=0),
+        log_likelihood=likelihood.mean(dim=0),
+    )
+
+
+@dataclass(frozen=True)
+class DistributionRatio:
+    """An estimate of R, the expectation of Π_t Alg_1/Alg_2 over trajectories of Alg_1; as logarithms, it is huge."""
+
+    log_ratio: float
+    relative_error: float  # standard error of R over R
+    effective: float  # trajectories that carry the average: (Σw)²/Σw²
+    trajectories: int
+
+    @property
+    def warning(self) -> str | None:
+        """Why this estimate should not be trusted, if so."""
+        if self.effective >= FEW:
+            return None
+        return (
+            f"log R = {self.log_ratio:.1f} rests on {self.effective:.1f} of {self.trajectories} trajectories; "
+            "the true ratio is likely larger"
+        )
+
+
+def distribution_ratio(first: Tensor, second: Tensor) -> DistributionRatio:
+    """R from log-probabilities `[P, T]` that two algorithms give the arms of trajectories played by the first."""
+    logs = (first.double() - second.double()).sum(dim=1)  # [P]
+    count = len(logs)
+    log_mean = torch.logsumexp(logs, 0) - math.log(count)
+    weights = (logs - logs.max()).exp()
+    effective = float(weights.sum() ** 2 / (weights**2).sum())
+    relative = weights / weights.mean()
+    error = float(relative.std() / math.sqrt(count)) if count > 1 else math.inf
+    return DistributionRatio(float(log_mean), error, effective, count)
