@@ -50,7 +50,7 @@ class PeriodicRestart:
 
     def init(self, shape: ProblemShape) -> RestartState:
         require_window("every", self.every, shape)
-        return _begin(self.base, shape)
+        return _begin(self.base, replace(shape, horizon=self.every))  # no base agent sees more rounds than that
 
     def act(self, state: RestartState, action_set: Tensor, rng: Stream) -> tuple[Tensor, Any]:
         return self.base.act(state.base, action_set, rng)

@@ -109,16 +109,18 @@ def train(
     evaluate_every: int = 500,
     evaluate_problems: int = 512,
     data: Path | None = None,
+    save_every: float = 60.0,
     on_report: Callable[[Report], None] | None = None,
 ) -> Progress:
     """Train as the recipe says, or go on with what `out` holds; stops early, resumably, after `max_minutes`.
 
-    Trajectories are made while they are used, or come from the dataset `data`.
+    Trajectories are made while they are used, or come from the dataset `data`. The state is saved every `save_every`
+    seconds, and at the end.
     """
     require_real("max_minutes", max_minutes, 0.0, above=True, most=math.inf)
     check_behaviours(recipe.behaviours)
     check_labels(recipe.labels)
-    training = _Training(recipe, Path(out), device, evaluate_every, evaluate_problems, data, on_report)
+    training = _Training(recipe, Path(out), device, evaluate_every, evaluate_problems, data, on_report, save_every)
     return training.run(max_minutes)
 
 
@@ -132,6 +134,7 @@ class _Training:
         evaluate_problems: int,
         data: Path | None,
         on_report: Callable[[Report], None] | None,
+        save_every: float,
     ) -> None:
         self._recipe, self._out, self._on_report = recipe, out, on_report
         self._every, self._problems = evaluate_every, evaluate_problems
@@ -162,7 +165,7 @@ class _Training:
         self._meter = Meter()
         self._began = self._mark = time.perf_counter()
         self._log = _Log(out, self._progress) if self._accelerator.is_main_process else None
-        self._saved_at = self._began
+        self._saved_at, self._save_every = self._began, save_every
 
     def _open(self, data: Path | None) -> Stream:
         dim, accelerator = self._policy.config.dim, self._accelerator
@@ -303,7 +306,7 @@ class _Training:
         }
 
     def _save_now_and_then(self) -> None:
-        if time.perf_counter() - self._saved_at > 60:
+        if time.perf_counter() - self._saved_at >= self._save_every:
             self._save()
 
     def _save(self) -> None:

@@ -12,6 +12,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing.reduction import ForkingPickler
 from multiprocessing.sharedctypes import Synchronized
+from typing import Any
 
 from driftformer.agents.base import Agent
 from driftformer.environments.base import Environment
@@ -70,9 +71,15 @@ def stack(chunks: Sequence[Chunk], workers: int, device: str, agent: Agent) -> l
 
     An agent may set a limit of its own, `stack`, where its numbers would depend on the size of the batch.
     """
-    limit = getattr(agent, "stack", STACK if device == "cpu" else DEVICE_STACK)
+    limit = min(STACK if device == "cpu" else DEVICE_STACK, _own_limit(agent))
     size = max(1, min(limit, -(-len(chunks) // workers)))
     return [tuple(chunks[start : start + size]) for start in range(0, len(chunks), size)]
+
+
+def _own_limit(agent: Any) -> int:
+    """The least that an agent, or one that it wraps, allows."""
+    inner = _own_limit(agent.base) if hasattr(agent, "base") else DEVICE_STACK
+    return min(getattr(agent, "stack", DEVICE_STACK), inner)
 
 
 def compute(task: Task, on_rounds: Callable[[int], None] | None = None) -> Outcome:

@@ -34,7 +34,7 @@ from driftformer.randomness import CHUNK
 from driftformer.simulation.chunks import Chunk
 from driftformer.simulation.regret import ChunkRegret
 
-FORMAT = 1
+FORMAT = 2
 """Changes when stored numbers change their meaning, or when the same seed would give others."""
 
 Arrays = Mapping[str, NDArray[Any]]

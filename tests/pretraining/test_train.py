@@ -1,0 +1,136 @@
+"""Training: it can be killed and resumed to the last bit, and it makes a policy that beats random play."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from driftformer.agents.incontext import InContext
+from driftformer.environments.presets import make_env
+from driftformer.errors import InputError
+from driftformer.evaluation.evaluate import evaluate
+from driftformer.pretraining.dataset import collect_dataset
+from driftformer.pretraining.meter import Meter, training_flops_per_token
+from driftformer.pretraining.recipes import RECIPES, Recipe, recipe_of
+from driftformer.pretraining.train import learning_rate, policy_config, train
+
+SHORT = recipe_of("tiny", steps=12, tuning_steps=4, generation=256, tuning_tokens=1920)
+
+
+def losses(out: Path) -> list[dict[str, float]]:
+    return [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+
+
+def weights(out: Path) -> dict[str, torch.Tensor]:
+    from safetensors.torch import load_file
+
+    return load_file(out / "state.safetensors")
+
+
+class Killed(Exception): ...
+
+
+@pytest.mark.parametrize("at", [("labels", 8), ("regret", 2)])
+def test_a_killed_training_goes_on_with_exactly_the_same_losses(at: tuple[str, int], tmp_path: Path) -> None:
+    def kill(report: object) -> None:
+        if (report.phase, report.step) == at:  # type: ignore[attr-defined]
+            raise Killed
+
+    train(SHORT, tmp_path / "whole", evaluate_every=4, evaluate_problems=16)
+    with pytest.raises(Killed):
+        train(SHORT, tmp_path / "cut", evaluate_every=4, evaluate_problems=16, on_report=kill, save_every=0.0)
+    train(SHORT, tmp_path / "cut", evaluate_every=4, evaluate_problems=16)
+    assert losses(tmp_path / "whole") == losses(tmp_path / "cut")
+    assert [entry["step"] for entry in losses(tmp_path / "cut")] == [*range(1, 13), *range(1, 5)]
+    for name, value in weights(tmp_path / "whole").items():
+        assert torch.equal(value, weights(tmp_path / "cut")[name]), name
+
+
+def test_max_minutes_stops_early_and_resumably(tmp_path: Path) -> None:
+    stopped = train(SHORT, tmp_path, max_minutes=1e-9, evaluate_problems=16)
+    assert stopped.step == 0
+    finished = train(SHORT, tmp_path, evaluate_problems=16)
+    assert (finished.step, finished.tuning_step) == (12, 4)
+    assert train(SHORT, tmp_path, evaluate_problems=16) == replace(finished, seconds=pytest.approx(finished.seconds, 1))
+
+
+def test_a_state_of_another_recipe_or_a_broken_one_is_refused(tmp_path: Path) -> None:
+    train(SHORT, tmp_path, max_minutes=1e-9, evaluate_problems=16)
+    with pytest.raises(InputError, match=r"rate is 0.003 there and 0.5 here"):
+        train(replace(SHORT, rate=0.5), tmp_path)
+    path = tmp_path / "state.safetensors"
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(InputError, match=r"training state .* is broken"):
+        train(SHORT, tmp_path)
+
+
+def test_a_loss_that_is_no_number_stops_the_training_and_keeps_the_last_state(tmp_path: Path) -> None:
+    train(SHORT, tmp_path, max_minutes=1e-9, evaluate_problems=16)
+    wild = replace(SHORT, rate=1e12, warmup=1)
+    with pytest.raises(InputError, match=r"the loss is nan at step \d+"):
+        train(wild, tmp_path / "wild", evaluate_problems=16)
+    assert not (tmp_path / "wild" / "state.safetensors").exists()
+
+
+def test_collect_label_pretrain_tune_and_play_beats_random_by_far(tmp_path: Path) -> None:
+    """The whole way on a toy world: at most 40% of random play's regret and less than LinUCB's, in both arm modes."""
+    data = collect_dataset(tmp_path / "data", "tiny", 6400, behaviours={"random": 0.7, "linucb": 0.3})
+    recipe = recipe_of("tiny", steps=200, tuning_steps=12)
+    train(recipe, tmp_path / "run", data=data, evaluate_every=200, evaluate_problems=128)
+    policy = InContext(str(tmp_path / "run" / "best"))
+    for mode in ("fixed", "resampled"):
+        environment = make_env("high", b=0.02, horizon=30, dim=4, arms=4, noise=0.3, arm_mode=mode)
+        result = evaluate(environment, [policy, "random", "linucb"], runs=128, seed=7)
+        mine, random, linucb = (one["regret_mean"] for one in result.summary["agents"].values())
+        assert mine < 0.4 * random
+        assert mine < linucb
+
+
+@pytest.mark.parametrize(("form", "backbone"), [("paper", "gpt2"), ("pointer", "relu"), ("paper", "relu")])
+def test_other_forms_and_backbones_train_too(form: str, backbone: str, tmp_path: Path) -> None:
+    recipe = recipe_of("tiny", form=form, backbone=backbone, steps=60, tuning_steps=0, warmup=5)
+    train(recipe, tmp_path, evaluate_every=60, evaluate_problems=64)
+    entries = losses(tmp_path)
+    first, last = (sum(entry["loss"] for entry in part) / 10 for part in (entries[:10], entries[-10:]))
+    assert last < first - 0.01
+
+
+def test_learning_rate_rises_then_falls_to_a_twentieth() -> None:
+    rates = [learning_rate(step, 100, 10, 1.0) for step in range(101)]
+    assert rates[0] == pytest.approx(0.1)
+    assert max(rates) == rates[9] == pytest.approx(1.0)
+    assert rates[100] == pytest.approx(0.05)
+    assert all(later <= earlier for earlier, later in itertools.pairwise(rates[10:]))
+
+
+def test_counted_operations_are_those_of_the_paper_size() -> None:
+    """FACTS of the field: 16 layers of width 256 at 200 tokens are 80 million operations a token."""
+    config = policy_config(replace(RECIPES["cosine"], layers=16, heads=16))
+    assert training_flops_per_token(config, 200) == pytest.approx(80.4e6, rel=1e-2)
+    meter = Meter()
+    meter.add(1000, 2e12, 2.0)
+    assert meter.read() == (500, 1.0)
+    assert meter.read() == (0, 0)
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_every_recipe_describes_a_policy(name: str) -> None:
+    recipe = RECIPES[name]
+    assert recipe.name == name
+    config = policy_config(recipe)
+    assert config.form == recipe.form
+    assert config.horizon in (30, 200, 1000)
+
+
+def test_a_recipe_refuses_what_cannot_be() -> None:
+    with pytest.raises(InputError, match="did you mean 'cosine'"):
+        recipe_of("cosin")
+    with pytest.raises(InputError, match="own is 2"):
+        Recipe(name="x", summary="", worlds="tiny", steps=1, own=2)
+    with pytest.raises(InputError, match="rate"):
+        recipe_of("tiny", rate=-1.0)

@@ -1,0 +1,61 @@
+"""Fine-tuning on regret: its gradient is that of the expected regret, and what it subtracts does not change it."""
+
+from __future__ import annotations
+
+import itertools
+
+import torch
+
+from driftformer.pretraining.problems import Problems, unroll
+from driftformer.pretraining.recipes import recipe_of
+from driftformer.pretraining.tuning import advantages, regret_loss, repeat
+from driftformer.pretraining.worlds import worlds_of
+from driftformer.randomness import Randomness
+
+
+def test_advantages_count_only_what_is_still_to_come_against_the_same_problem() -> None:
+    expected = torch.tensor([[1.0, 2.0, 4.0], [9.0, 0.0, 0.0], [1.0, 6.0, 0.0], [9.0, 2.0, 2.0]])  # 2 rollouts of 2
+    found = advantages(expected, 2)
+    raw = torch.tensor([[0.0, 2.0, 0.0], [-2.0, -1.0, 0.0], [0.0, -2.0, 0.0], [2.0, 1.0, 0.0]])
+    assert torch.allclose(found, raw / raw.std(dim=0, keepdim=True).clamp(min=1e-6))
+
+
+def test_the_last_round_has_no_future_and_descends_on_its_exact_regret() -> None:
+    torch.manual_seed(0)
+    logits = torch.randn(4, 1, 3, requires_grad=True)
+    gaps, arms = torch.rand(4, 1, 3), torch.randint(3, (4, 1))
+    loss, regret = regret_loss(logits, arms, gaps, count=2, future=0.3)
+    exact = (logits.softmax(2) * gaps).sum(2).mean()
+    assert torch.allclose(loss, exact)
+    assert torch.allclose(regret, exact)
+
+
+def test_its_gradient_is_the_exact_rounds_plus_the_weighted_score_function() -> None:
+    torch.manual_seed(0)
+    logits = torch.randn(6, 5, 3, dtype=torch.double, requires_grad=True)
+    gaps, arms = torch.rand(6, 5, 3).double(), torch.randint(3, (6, 5))
+    loss, _ = regret_loss(logits, arms, gaps, count=3, future=0.7)
+    (slope,) = torch.autograd.grad(loss, logits)
+    policy = logits.detach().float().softmax(2).double()
+    expected = (policy * gaps).sum(2)
+    rounds = policy * (gaps - expected.unsqueeze(2))  # of the expected regret of each round
+    score = torch.nn.functional.one_hot(arms, 3) - policy  # of the log-probability of the arm that was played
+    by_hand = (rounds + 0.7 * advantages(expected, 3).unsqueeze(2) * score) / 30
+    assert torch.allclose(slope, by_hand, atol=1e-6)
+
+
+def test_repeated_problems_stand_copy_after_copy() -> None:
+    for world in worlds_of("tiny"):
+        once = unroll(world.environment, Randomness(0, size=6))
+        thrice = repeat(once, 3)
+        assert isinstance(thrice, Problems)
+        for copy, row in itertools.product(range(3), range(6)):
+            assert torch.equal(thrice.features[copy * 6 + row], once.features[row])
+            assert torch.equal(thrice.means[copy * 6 + row], once.means[row])
+
+
+def test_tuning_shares_its_problems_among_its_updates() -> None:
+    recipe = recipe_of("tiny")
+    rows = recipe.tuning_tokens // 30
+    assert rows % recipe.tuning_rollouts == 0
+    assert rows // recipe.tuning_rollouts >= recipe.tuning_updates
