@@ -134,4 +134,5 @@ def test_an_unknown_reward_is_not_looked_at() -> None:
 
 def test_a_context_is_tensors_with_one_row_a_problem() -> None:
     context = begin(make_policy("paper", "gpt2"), BATCH, ROUNDS)
-    assert all(getattr(context, field.name).shape[0] == BATCH for field in fields(context))
+    plain = [getattr(context, field.name) for field in fields(context) if field.name != "slots"]
+    assert all(tensor.shape[0] == BATCH for tensor in (*plain, *context.slots.keys, *context.slots.values))

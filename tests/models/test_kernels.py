@@ -32,16 +32,16 @@ for tokens, size in ((37, 8), (130, 16), (70, 32)):
     reference.backward(slope.double())
     assert error(out, reference) < 1e-5 and error(mine.grad, exact.grad) < 1e-5
 for filled, new in ((0, 1), (0, 2), (5, 1), (64, 2), (100, 2)):
-    slots = torch.randn(3, 2, 2, 140, 8)
+    slots = torch.randn(2, 3, 2, 140, 8)
     before = slots.clone()
     q, k, v = heads(torch.randn(3, new, 3 * 2 * 8), 2)
-    keys, values = (torch.cat([slots[:, kind, :, :filled], part], 2).double() for kind, part in ((0, k), (1, v)))
+    keys, values = (torch.cat([slots[kind, :, :, :filled], part], 2).double() for kind, part in ((0, k), (1, v)))
     seen = torch.ones(new, filled + new, dtype=torch.bool).tril(filled)
     reference = scaled_dot_product_attention(q.double(), keys, values, attn_mask=seen).transpose(1, 2)
-    out = attend_cached(q, k, v, slots, torch.tensor([filled], dtype=torch.int32), 8**-0.5)
+    out = attend_cached(q, k, v, *slots, torch.tensor([filled], dtype=torch.int32), 8**-0.5)
     assert error(out, reference) < 1e-5
     stored = slots[:, :, :, filled : filled + new]
-    assert torch.equal(stored[:, 0], k) and torch.equal(stored[:, 1], v)
+    assert torch.equal(stored[0], k) and torch.equal(stored[1], v)
     assert torch.equal(slots[:, :, :, :filled], before[:, :, :, :filled])
 print("equal")
 """

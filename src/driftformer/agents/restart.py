@@ -1,8 +1,8 @@
 """RM, the restart mechanism (Section 4.1): where a change is signalled, begin again with an empty memory.
 
-A state is a dataclass of tensors with one row a problem, nested at will, so restarting some problems means giving their
-rows the values they had at the start. The same few functions serve MASTER's bank of instances, which is nothing but a
-state with more rows.
+A state is a dataclass of tensors, or tuples of them, with one row a problem, nested at will, so restarting some
+problems means giving their rows the values they had at the start. The same few functions serve MASTER's bank of
+instances, which is nothing but a state with more rows.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ def _each(function: Callable[..., Tensor], *states: Any) -> Any:
     first = states[0]
     if isinstance(first, Tensor):
         return function(*states)
+    if isinstance(first, tuple):
+        return tuple(_each(function, *items) for items in zip(*states, strict=True))
     if not dataclasses.is_dataclass(first):
         return first
     names = [field.name for field in dataclasses.fields(first)]

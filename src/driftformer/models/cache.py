@@ -1,11 +1,12 @@
 """Keys and values of the tokens that a policy has seen, one row a problem.
 
-All of it is one tensor with a leading batch dimension, so that rows can be taken, put back and begun again one by one,
-as MASTER does with any agent's state. Attention reads the filled slots only: in round t, not the whole horizon.
+Every tensor has a leading batch dimension, so that rows can be taken, put back and begun again one by one, as MASTER
+does with any agent's state. Attention reads the filled slots only: in round t, not the whole horizon.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import torch
@@ -22,45 +23,59 @@ class KeyValues(Protocol):
         ...
 
 
-def empty_slots(config: PolicyConfig, batch: int, tokens: int, device: torch.device, dtype: torch.dtype) -> Tensor:
-    """Room for some tokens of each problem, `[B, layers, 2, heads, tokens, D/M]`."""
-    shape = (batch, config.layers, 2, config.heads, tokens, config.head_size)
-    return torch.zeros(shape, device=device, dtype=dtype)
+@dataclass(frozen=True)
+class Slots:
+    """Room for the keys and values of each layer: `[B, heads, tokens, D/M]`, one row a problem."""
+
+    keys: tuple[Tensor, ...]
+    values: tuple[Tensor, ...]
+
+
+def empty_slots(config: PolicyConfig, batch: int, tokens: int, device: torch.device, dtype: torch.dtype) -> Slots:
+    """Room for some tokens of each problem."""
+    shape = (batch, config.heads, tokens, config.head_size)
+    keys, values = (
+        tuple(torch.zeros(shape, device=device, dtype=dtype) for _ in range(config.layers)) for _ in range(2)
+    )
+    return Slots(keys, values)
 
 
 class TogetherCache:
     """All rows are at the same token: new ones go to slots `start`, `start + 1`, …"""
 
-    def __init__(self, slots: Tensor, start: int) -> None:
+    def __init__(self, slots: Slots, start: int) -> None:
         self._slots, self._start = slots, start
 
     def update(self, keys: Tensor, values: Tensor, layer_idx: int) -> tuple[Tensor, Tensor]:
         stop = self._start + keys.shape[2]
-        held = self._slots[:, layer_idx, :, :, :stop]  # [B, 2, M, stop, D/M]
-        held[:, 0, :, self._start :] = keys
-        held[:, 1, :, self._start :] = values
-        return held[:, 0], held[:, 1]
+        held = self._slots.keys[layer_idx][:, :, :stop], self._slots.values[layer_idx][:, :, :stop]
+        held[0][:, :, self._start :] = keys
+        held[1][:, :, self._start :] = values
+        return held
 
 
 class ApartCache:
     """Every row has its own place: new tokens go to the slots `places` `[B, q]`."""
 
-    def __init__(self, slots: Tensor, places: Tensor, filled: int) -> None:
+    def __init__(self, slots: Slots, places: Tensor, filled: int) -> None:
         self._slots, self._filled = slots, filled
         self._places = places[:, None, :, None]  # [B, 1, q, 1]
 
     def update(self, keys: Tensor, values: Tensor, layer_idx: int) -> tuple[Tensor, Tensor]:
-        held = self._slots[:, layer_idx, :, :, : self._filled]  # [B, 2, M, n, D/M]
+        held = (
+            self._slots.keys[layer_idx][:, :, : self._filled],
+            self._slots.values[layer_idx][:, :, : self._filled],
+        )
         places = self._places.expand_as(keys)
-        held[:, 0].scatter_(2, places, keys)
-        held[:, 1].scatter_(2, places, values)
-        return held[:, 0], held[:, 1]
+        held[0].scatter_(2, places, keys)
+        held[1].scatter_(2, places, values)
+        return held
 
 
 class GraphCache:
     """All rows are at the same token, whose place `start` is in the device's memory: rounds of a captured graph."""
 
-    def __init__(self, slots: Tensor, start: Tensor) -> None:
+    def __init__(self, slots: Slots, start: Tensor) -> None:
         self._slots, self._start, self._layer = slots, start, 0
 
     def update(self, keys: Tensor, values: Tensor, layer_idx: int) -> tuple[Tensor, Tensor]:
@@ -71,4 +86,5 @@ class GraphCache:
     def attend(self, query: Tensor, keys: Tensor, values: Tensor, scale: float) -> Tensor:
         from driftformer.models.kernels import attend_cached
 
-        return attend_cached(query, keys, values, self._slots[:, self._layer], self._start, scale)
+        held = self._slots.keys[self._layer], self._slots.values[self._layer]
+        return attend_cached(query, keys, values, *held, self._start, scale)

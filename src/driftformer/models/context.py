@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from driftformer.models.cache import ApartCache, TogetherCache, empty_slots
+from driftformer.models.cache import ApartCache, Slots, TogetherCache, empty_slots
 from driftformer.models.incontext import InContextPolicy, causal
 
 
@@ -21,7 +21,7 @@ from driftformer.models.incontext import InContextPolicy, causal
 class Context:
     """What a batch of problems has shown so far, one row a problem."""
 
-    slots: Tensor  # [B, layers, 2, heads, tokens, D/M] keys and values
+    slots: Slots  # keys and values of the tokens that were read
     rounds: Tensor  # [B] rounds played
     x: Tensor  # [B, d] the last arm's features
     arm: Tensor  # [B] its place in the action set

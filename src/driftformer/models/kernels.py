@@ -197,8 +197,8 @@ def causal_attention(q: Tensor, k: Tensor, v: Tensor, scale: float) -> Tensor:
 
 @triton.jit
 def _attend(
-    q_ptr, k_ptr, v_ptr, slots_ptr, start_ptr, o_ptr,
-    q_b, q_h, q_t, k_b, k_h, k_t, v_b, v_h, v_t, s_b, s_kv, s_h, s_t, o_b, o_t,
+    q_ptr, k_ptr, v_ptr, keys_ptr, values_ptr, start_ptr, o_ptr,
+    q_b, q_h, q_t, k_b, k_h, k_t, v_b, v_h, v_t, s_b, s_h, s_t, o_b, o_t,
     heads, scale,
     NEW: tl.constexpr, SIZE: tl.constexpr, PADDED: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
@@ -209,8 +209,8 @@ def _attend(
     d = tl.arange(0, PADDED)
     real = d < SIZE
     column = tl.arange(0, COLUMNS)
-    keys_at = slots_ptr + b * s_b + h * s_h
-    values_at = keys_at + s_kv
+    keys_at = keys_ptr + b * s_b + h * s_h
+    values_at = values_ptr + b * s_b + h * s_h
     for j in tl.static_range(NEW):
         q = tl.load(q_ptr + b * q_b + h * q_h + j * q_t + d, mask=real, other=0.0).to(tl.float32) * scale
         highest = tl.full([1], float("-inf"), tl.float32)
@@ -244,8 +244,8 @@ def _attend(
         tl.store(o_ptr + b * o_b + j * o_t + h * SIZE + d, (sums / total).to(o_ptr.dtype.element_ty), mask=real)
 
 
-def attend_cached(q: Tensor, k: Tensor, v: Tensor, slots: Tensor, start: Tensor, scale: float) -> Tensor:
-    """Attention of new tokens `[B, M, q, D/M]` over a cache's slots `[B, 2, M, S, D/M]`, to `[B, q, M, D/M]`.
+def attend_cached(q: Tensor, k: Tensor, v: Tensor, keys: Tensor, values: Tensor, start: Tensor, scale: float) -> Tensor:
+    """Attention of new tokens `[B, M, q, D/M]` over cached `[B, M, S, D/M]` ones, to `[B, q, M, D/M]`.
 
     They are stored at `start`, a whole number in the device's memory, and after it: a captured graph can be replayed
     for every round.
@@ -253,8 +253,8 @@ def attend_cached(q: Tensor, k: Tensor, v: Tensor, slots: Tensor, start: Tensor,
     batch, heads, new, size = q.shape
     out = torch.empty(batch, new, heads, size, device=q.device, dtype=q.dtype)
     _attend[(batch * heads,)](
-        q, k, v, slots, start, out,
-        *_strides(q, k, v), *(slots.stride(axis) for axis in (0, 1, 2, 3)), out.stride(0), out.stride(1),
+        q, k, v, keys, values, start, out,
+        *_strides(q, k, v, keys), out.stride(0), out.stride(1),
         heads, scale * _LOG2E,
         NEW=new, SIZE=size, PADDED=triton.next_power_of_2(size), **_CACHED,
     )  # fmt: skip

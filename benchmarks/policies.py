@@ -1,0 +1,129 @@
+"""Playing and collecting: what a cached policy costs against re-reading its whole history, and what collection costs.
+
+    python -m benchmarks.policies [--write]
+
+Playing: 200 problems of 200 rounds, against one problem at a time whose whole history is read again in every round, as
+is often done; the same weights, one thread, CPU-seconds per trajectory. Collecting: LinUCB's
+trajectories, labelled and written to disk, against the bare simulator with LinUCB.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+from pathlib import Path
+
+import torch
+
+import driftformer as df
+from benchmarks.compare import cpu_seconds, ours, put
+from driftformer.agents.incontext import InContext
+from driftformer.models.context import begin, next_logits, record
+from driftformer.pretraining.dataset import collect_dataset
+from driftformer.pretraining.play import play
+from driftformer.pretraining.problems import unroll
+from driftformer.randomness import Randomness
+
+HORIZON, RUNS = 200, 200
+
+
+def cached(agent: InContext) -> float:
+    """CPU-seconds per trajectory of all problems in one batch, the policy and its rewards alone."""
+    model = agent.model(torch.device("cpu"))
+    problems = unroll(df.make_env("high", horizon=HORIZON), Randomness(0, size=RUNS))
+    zero = torch.zeros(RUNS, HORIZON)
+    greedy, free = torch.zeros_like(problems.means), torch.full_like(zero, -1, dtype=torch.long)
+
+    def all_rounds() -> None:
+        with torch.inference_mode():
+            play(model, problems, zero, greedy, free)
+
+    return cpu_seconds(all_rounds) / RUNS
+
+
+def evaluated(agent: InContext) -> float:
+    """The same through `evaluate`: in chunks of 64, the last one whole, with environment and statistics."""
+    environment = df.make_env("high", horizon=HORIZON)
+    return cpu_seconds(lambda: df.evaluate(environment, [agent], runs=RUNS, progress=False)) / RUNS
+
+
+def uncached(agent: InContext) -> float:
+    """CPU-seconds of one trajectory, the policy alone."""
+    model = agent.model(torch.device("cpu"))
+    problems = unroll(df.make_env("high", horizon=HORIZON), Randomness(0, size=1))
+    arms, rewards = torch.zeros(1, HORIZON, dtype=torch.long), torch.zeros(1, HORIZON)
+
+    def all_rounds() -> None:
+        with torch.inference_mode():
+            for t in range(HORIZON):
+                seen = slice(0, t + 1)
+                arms[:, t] = model(problems.features[:, seen], arms[:, seen], rewards[:, seen])[:, -1].argmax(1)
+                rewards[:, t] = problems.means[:, t].gather(1, arms[:, t : t + 1]).squeeze(1)
+
+    return cpu_seconds(all_rounds)
+
+
+def growth(agent: InContext, batch: int = 64) -> list[float]:
+    """Milliseconds of a round, averaged over each quarter of the rounds."""
+    model = agent.model(torch.device("cpu"))
+    problems = unroll(df.make_env("high", horizon=HORIZON), Randomness(0, size=batch))
+    context, spent = begin(model, batch, HORIZON), []
+    zero = torch.zeros(batch)
+    with torch.inference_mode():
+        for t in range(HORIZON):
+            features = problems.features[:, t]
+            spent.append(1000 * cpu_seconds(lambda: next_logits(model, context, features)))  # noqa: B023
+            context = record(context, features[:, 0], zero.long(), zero, zero + 1)
+    return [statistics.mean(spent[start : start + HORIZON // 4]) for start in range(0, HORIZON, HORIZON // 4)]
+
+
+def collecting(trajectories: int = 6400) -> float:
+    """Rounds per CPU-second of collecting LinUCB's trajectories with optimal labels."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "data"
+        seconds = cpu_seconds(lambda: collect_dataset(out, "high", trajectories, behaviours={"linucb": 1.0}))
+    return trajectories * HORIZON / seconds
+
+
+def report(policies: list[str], turns: int) -> list[str]:
+    torch.set_num_threads(1)
+    lines = [
+        "| policy | form | cached, s | uncached, s | ratio | wanted | by `evaluate`, s | ms a round, by quarters |"
+    ]
+    lines += ["|---|---|---:|---:|---:|---:|---:|---|"]
+    for name in policies:
+        agent = InContext(name)
+        pairs = [(cached(agent), uncached(agent)) for _ in range(turns)]
+        fast, slow = (statistics.median(values) for values in zip(*pairs, strict=True))
+        ratio = statistics.median(slow / fast for fast, slow in pairs)
+        wanted = "at least 30" if agent.config.form == "paper" else "at least 40"
+        quarters = ", ".join(f"{value:.0f}" for value in growth(agent))
+        title = f"{Path(name).name} | {agent.config.form}"
+        lines.append(
+            f"| {title} | {fast:.3f} | {slow:.2f} | {ratio:.0f} | {wanted} | {evaluated(agent):.3f} | {quarters} |"
+        )
+    bare = ours(df.make_env("high", horizon=HORIZON), df.make_agent("linucb"))
+    pairs = [(collecting(), bare()) for _ in range(turns)]
+    share = statistics.median(collected / simulated for collected, simulated in pairs)
+    collected, simulated = (statistics.median(values) for values in zip(*pairs, strict=True))
+    lines += ["", "| LinUCB on High, fixed arms | rounds per CPU-second |", "|---|---:|"]
+    lines += [f"| bare simulator | {simulated:,.0f} |", f"| collected, labelled and stored | {collected:,.0f} |", ""]
+    lines.append(f"Collecting runs at {share:.2f} of the simulator's speed (wanted: at least 0.5).")
+    return [f"One thread, {turns} turns, torch {torch.__version__}; seconds are CPU time per trajectory.", "", *lines]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--policies", nargs="+", default=["high", "cosine"])
+    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--write", action="store_true", help="also put the tables into docs/benchmarks.md")
+    options = parser.parse_args()
+    lines = report(options.policies, options.turns)
+    print("\n".join(lines))
+    if options.write:
+        put("policies", lines)
+
+
+if __name__ == "__main__":
+    main()
