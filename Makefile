@@ -23,6 +23,7 @@ lint: .venv/dev ## style and types
 bench: .venv/bench ## compare speed with other libraries and update docs/benchmarks.md
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.precision --write
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.compare --write
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.policies --write
 
 clean: ## remove the virtual environment and all caches, but no results
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -88,9 +88,7 @@ def collecting(trajectories: int = 6400) -> float:
 
 def report(policies: list[str], turns: int) -> list[str]:
     torch.set_num_threads(1)
-    lines = [
-        "| policy | form | cached, s | uncached, s | ratio | wanted | by `evaluate`, s | ms a round, by quarters |"
-    ]
+    lines = ["| policy | form | cached, s | uncached, s | ratio | wanted | `evaluate`, s | ms a round, by quarters |"]
     lines += ["|---|---|---:|---:|---:|---:|---:|---|"]
     for name in policies:
         agent = InContext(name)
@@ -99,10 +97,8 @@ def report(policies: list[str], turns: int) -> list[str]:
         ratio = statistics.median(slow / fast for fast, slow in pairs)
         wanted = "at least 30" if agent.config.form == "paper" else "at least 40"
         quarters = ", ".join(f"{value:.0f}" for value in growth(agent))
-        title = f"{Path(name).name} | {agent.config.form}"
-        lines.append(
-            f"| {title} | {fast:.3f} | {slow:.2f} | {ratio:.0f} | {wanted} | {evaluated(agent):.3f} | {quarters} |"
-        )
+        cells = (Path(name).name, agent.config.form, f"{fast:.3f}", f"{slow:.2f}", f"{ratio:.0f}", wanted)
+        lines.append(f"| {' | '.join(cells)} | {evaluated(agent):.3f} | {quarters} |")
     bare = ours(df.make_env("high", horizon=HORIZON), df.make_agent("linucb"))
     pairs = [(collecting(), bare()) for _ in range(turns)]
     share = statistics.median(collected / simulated for collected, simulated in pairs)

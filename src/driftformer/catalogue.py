@@ -8,18 +8,20 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from driftformer.agents.registry import AGENTS, ALIASES
+from driftformer.agents.registry import AGENTS, ALIASES, POLICY, POLICY_OPTIONS
 from driftformer.environments.presets import PRESETS, Preset
 from driftformer.experiments import EXPERIMENTS
 from driftformer.experiments.rates import sweeps
+from driftformer.policies import shipped
+from driftformer.pretraining.recipes import RECIPES
 
 if TYPE_CHECKING:
     from driftformer.evaluation.rates import Exponent
 
 
 def tables() -> list[Table]:
-    """Environments, agents and experiments."""
-    return [_environments(), _agents(), _experiments()]
+    """Environments, agents, policies, recipes and experiments."""
+    return [_environments(), _agents(), _policies(), _recipes(), _experiments()]
 
 
 def _table(title: str, *columns: str) -> Table:
@@ -78,6 +80,24 @@ def _agents() -> Table:
     for name, written in ALIASES.items():
         table.add_row(name, f"the same as {written}", "")
     table.caption, table.caption_justify = "* is told what no agent can know", "left"
+    return table
+
+
+def _policies() -> Table:
+    options = "  ".join(f"{key}={value}" for key, value in POLICY_OPTIONS.items())
+    table = _table(f"\nPolicies: pretrained transformers, agents like any other ({options})", "name", "what it is")
+    for name in shipped():
+        table.add_row(POLICY + name, RECIPES[name].summary)
+    table.add_row(f"{POLICY}FOLDER", "one of your own, such as policy:runs/mine/best")
+    return table
+
+
+def _recipes() -> Table:
+    table = _table("\nRecipes (driftformer pretrain)", "name", "what it makes", "model", "steps (on regret)")
+    for name, recipe in RECIPES.items():
+        model = f"{recipe.form}, {recipe.layers} x {recipe.heads}, D={recipe.width}"
+        tuning = f" ({recipe.tuning_steps:,})" if recipe.tuning_steps else ""
+        table.add_row(name, recipe.summary, model, f"{recipe.steps:,}{tuning}")
     return table
 
 

@@ -173,7 +173,7 @@ class Card:
 
 @dataclass(frozen=True)
 class List:
-    """Show the environments, agents and experiments that can be named."""
+    """Show the environments, agents, policies, recipes and experiments that can be named."""
 
 
 @dataclass(frozen=True)

@@ -91,6 +91,30 @@ def test_collect_label_pretrain_tune_and_play_beats_random_by_far(tmp_path: Path
         assert mine < linucb
 
 
+def test_a_full_gpu_says_what_would_fit_and_keeps_the_last_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is no GPU here: its memory is played by numbers, 1 MB for each trajectory out of 100 MB."""
+    train(SHORT, tmp_path, max_minutes=1e-9, evaluate_problems=16)
+    kept = (tmp_path / "state.safetensors").read_bytes()
+    for name, value in (
+        ("empty_cache", None),
+        ("reset_peak_memory_stats", None),
+        ("mem_get_info", (100_000_000, 0)),
+        ("memory_allocated", 0),
+        ("max_memory_allocated", 1_000_000),
+    ):
+        monkeypatch.setattr(torch.cuda, name, lambda value=value: value)
+
+    def full(*_: object) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr("driftformer.pretraining.step.Stepper.accumulate", full)
+    with pytest.raises(InputError, match=r"tokens is 3840 .* about --tokens 2400 would fit"):
+        train(SHORT, tmp_path, evaluate_problems=16)
+    assert (tmp_path / "state.safetensors").read_bytes() == kept
+
+
 @pytest.mark.parametrize(("form", "backbone"), [("paper", "gpt2"), ("pointer", "relu"), ("paper", "relu")])
 def test_other_forms_and_backbones_train_too(form: str, backbone: str, tmp_path: Path) -> None:
     recipe = recipe_of("tiny", form=form, backbone=backbone, steps=60, tuning_steps=0, warmup=5)

@@ -46,14 +46,15 @@ class InContextPolicy(PreTrainedModel):  # type: ignore[no-untyped-call]
         self.post_init()  # type: ignore[no-untyped-call]
 
     def _init_weights(self, module: nn.Module) -> None:
-        """Small weights, and smaller still where layers add to the residual stream."""
+        """Small weights everywhere; tokens and positions start small enough for the first layers to matter."""
         if isinstance(module, (nn.Linear, nn.Embedding)):
             nn.init.normal_(module.weight, std=0.02)
             if isinstance(module, nn.Linear) and module.bias is not None:
                 nn.init.zeros_(module.bias)
         if module is self:
             for embed in self.embeddings():
-                nn.init.normal_(embed.weight, std=embed.in_features**-0.5)
+                nn.init.normal_(embed.weight, std=0.2 * embed.in_features**-0.5)
+            nn.init.normal_(self.positions.weight, std=0.1)
 
     def embeddings(self) -> list[nn.Linear]:
         """What turns observations into tokens."""

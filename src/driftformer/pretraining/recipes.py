@@ -75,6 +75,8 @@ _HIGH = Recipe(
     behaviours={"random": 0.6, "linucb": 0.2, "thompson": 0.2},
     own=0.1,
     steps=6000,
+    rate=1e-3,
+    warmup=500,
 )
 
 _COSINE = Recipe(

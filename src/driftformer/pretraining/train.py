@@ -32,6 +32,7 @@ from driftformer.pretraining.collect import check_behaviours
 from driftformer.pretraining.dataset import StoredStream
 from driftformer.pretraining.judge import judge
 from driftformer.pretraining.label import check_labels
+from driftformer.pretraining.memory import fitting_tokens
 from driftformer.pretraining.meter import Meter, training_flops_per_token
 from driftformer.pretraining.play import Player
 from driftformer.pretraining.recipes import Recipe
@@ -320,14 +321,16 @@ class _Training:
 
     def _too_large(self) -> str:
         """What to say when the device's memory is full; the last saved state is untouched."""
-        torch.cuda.empty_cache()
-        free, total = torch.cuda.mem_get_info()
-        peak = torch.cuda.max_memory_allocated()
-        fits = int(self._recipe.tokens * 0.8 * total / max(peak, total))
-        return (
-            f"tokens is {self._recipe.tokens}, too many for this device's {total / 2**30:.0f} GiB "
-            f"({free / 2**30:.0f} free now); try --tokens {max(1000, fits // 2)}"
+        horizon = max(world.environment.horizon for world in self._stream.worlds)
+        try:
+            fits = fitting_tokens(self._model, self._policy.config, horizon)
+        except torch.OutOfMemoryError:
+            fits = 0
+        hint = (
+            f"about --tokens {fits} would fit" if fits else "not even one trajectory fits: give fewer layers or width"
         )
+        wanted = f"tokens is {self._recipe.tokens} and tuning_tokens {self._recipe.tuning_tokens}"
+        return f"{wanted}, too many for this device's memory; {hint} (the last saved state is whole: go on from it)"
 
 
 def _groups(policy: InContextPolicy, decay: float) -> list[dict[str, Any]]:
