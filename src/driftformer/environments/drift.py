@@ -250,10 +250,15 @@ class RandomWalk:
         self, t: int, effect: Effect, memory: tuple[Tensor, float], rng: Stream
     ) -> tuple[Effect, tuple[Tensor, float]]:
         displacement, length = memory
-        if t > 1:
-            direction = rng.normal(displacement.shape[1])  # [B, d]
-            displacement = displacement + direction * (length / direction.norm(dim=1, keepdim=True))
+        displacement = walked(displacement, length, rng) if t > 1 else displacement
         return replace(effect, w=effect.w + displacement), (displacement, length)
+
+
+def walked(displacement: Tensor, length: Tensor | float, rng: Stream) -> Tensor:
+    """A step of some length in a random direction further, `[B, d]`."""
+    direction = rng.normal(displacement.shape[1])  # [B, d]
+    step: Tensor = direction * (length / direction.norm(dim=1, keepdim=True))
+    return displacement + step
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from driftformer.environments.drift import Drift, Effect, Start
+from driftformer.environments.drift import Drift, Effect, Start, walked
 from driftformer.errors import InputError, require_count, require_real
 
 Range = tuple[float, float]
@@ -169,9 +169,7 @@ class WalkWithin:
         self, t: int, effect: Effect, memory: tuple[Tensor, Tensor], rng: Any
     ) -> tuple[Effect, tuple[Tensor, Tensor]]:
         displacement, length = memory  # [B, d], [B, 1]
-        if t > 1:
-            direction = rng.normal(displacement.shape[1])  # [B, d]
-            displacement = displacement + direction * (length / direction.norm(dim=1, keepdim=True))
+        displacement = walked(displacement, length, rng) if t > 1 else displacement
         return replace(effect, w=effect.w + displacement), (displacement, length)
 
 

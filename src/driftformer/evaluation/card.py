@@ -82,7 +82,7 @@ def _regrets(
     greedy = InContext(agent.source, mode="greedy")
     for place, (title, preset, options) in enumerate(_SETTINGS[worlds]):
         environment = make_env(preset, **options)
-        others = ["linucb", "thompson"] + ([teacher] if teacher else [])
+        others = list(dict.fromkeys(["linucb", "thompson", *([teacher] if teacher else [])]))
         oracle = make_agent("oracle")
         applies = oracle.why_not(environment) is None  # type: ignore[attr-defined]
         players = [agent, greedy, *map(make_agent, others), *([oracle] if applies else [])]

@@ -8,12 +8,13 @@ import torch
 
 from driftformer.agents.base import Agent
 from driftformer.agents.incontext import InContext
+from driftformer.agents.registry import full_label
 from driftformer.environments.linear_bandit import LinearBandit
 from driftformer.environments.varied import CosineAmong
 from driftformer.pretraining import imitation
-from driftformer.pretraining.collect import Follower, Trajectories
-from driftformer.pretraining.problems import Problems, unroll
-from driftformer.randomness import Randomness, Stream
+from driftformer.pretraining.collect import collect
+from driftformer.pretraining.problems import unroll
+from driftformer.randomness import Randomness
 from driftformer.simulation.rollout import one_thread
 
 
@@ -32,8 +33,7 @@ def measure_closeness(
     randomness = Randomness(seed, (0,), size=runs)
     with one_thread():
         problems = unroll(environment, randomness)
-        noise = randomness.stream("teacher-noise").normal(environment.horizon)
-        played = _play(teacher, problems, noise, randomness.stream("teacher"))
+        played = collect(problems, {full_label(teacher): 1.0}, Randomness(seed, (1,), size=runs))
         taught = imitation.teacher_distribution(
             teacher, problems, played, randomness, copies=copies, temperature=temperature
         )
@@ -44,7 +44,7 @@ def measure_closeness(
             "optimum": imitation.optimum_distribution(problems, temperature),
         }
         rows = {name: imitation.closeness(taught, log_probabilities) for name, log_probabilities in found.items()}
-        own = _play(agent, problems, noise, randomness.stream("policy"))
+        own = collect(problems, {full_label(agent): 1.0}, Randomness(seed, (1,), size=runs))
         first = imitation.policy_distribution(model, problems, own)
         second = imitation.teacher_distribution(
             teacher, problems, own, randomness, copies=copies, temperature=temperature
@@ -61,16 +61,3 @@ def measure_closeness(
         "by_round": {name: {key: value.tolist() for key, value in vars(row).items()} for name, row in rows.items()},
         "distribution_ratio": {**vars(ratio), "warning": ratio.warning},
     }
-
-
-def _play(agent: Agent, problems: Problems, noise: torch.Tensor, rng: Stream) -> Trajectories:
-    """Let an agent play some problems itself."""
-    follower, arms, rewards = Follower(agent, problems, rng), [], []
-    for t in range(problems.means.shape[1]):
-        arm = follower.act(t)
-        mean = problems.means[:, t].gather(1, arm.unsqueeze(1)).squeeze(1)
-        reward = torch.addcmul(mean, problems.spread[:, t], noise[:, t])
-        follower.update(t, arm, reward)
-        arms.append(arm)
-        rewards.append(reward)
-    return Trajectories(torch.stack(arms, dim=1), torch.stack(rewards, dim=1))

@@ -1,0 +1,79 @@
+"""Cards: figures from evaluations, and how close a policy is to its teacher."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from driftformer.agents.incontext import InContext
+from driftformer.agents.registry import make_agent
+from driftformer.environments.linear_bandit import LinearBandit
+from driftformer.environments.varied import CosineWithin
+from driftformer.errors import InputError
+from driftformer.evaluation.card import write_card
+from driftformer.evaluation.closeness import measure_closeness
+from driftformer.policies import shipped
+from driftformer.pretraining.recipes import recipe_of
+from driftformer.pretraining.train import train
+
+TOY = LinearBandit(name="toy", horizon=30, dim=4, arms=4, noise=0.3, drift=CosineWithin((0.01, 0.03), in_phase=1.0))
+
+
+@pytest.fixture(scope="module")
+def pupil(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A policy that was trained for a moment on LinUCB's arms."""
+    out = tmp_path_factory.mktemp("pupil")
+    with torch.inference_mode(False):
+        train(
+            recipe_of("tiny", labels="linucb", steps=150, tuning_steps=0), out, evaluate_every=150, evaluate_problems=16
+        )
+    return str(out / "best")
+
+
+def test_a_pupil_is_closer_to_its_teacher_than_chance_and_than_the_optimum(pupil: str) -> None:
+    found = measure_closeness(InContext(pupil), make_agent("linucb"), environment=TOY, runs=64, copies=1)
+    rows = found["closeness"]
+    assert rows["this policy"]["kl"] < min(rows["uniform"]["kl"], rows["optimum"]["kl"])
+    assert rows["this policy"]["agreement"] > max(rows["uniform"]["agreement"], rows["optimum"]["agreement"]) + 0.05
+    assert len(found["by_round"]["this policy"]["kl"]) == 30
+    assert found["distribution_ratio"]["trajectories"] == 64
+    assert found["distribution_ratio"]["log_ratio"] > 0
+
+
+def test_a_card_tells_how_a_policy_was_made_and_what_it_does(pupil: str, tmp_path: Path) -> None:
+    first = write_card(pupil, tmp_path, runs=64).read_text()
+    card = json.loads((tmp_path / "card.json").read_text())
+    assert [row["title"] for row in card["regret"]] == ["tiny High, fixed arms", "tiny High, resampled arms"]
+    mean = card["regret"][0]["agents"]["sampled"]["mean"]
+    assert f"| {mean:.1f} ± " in first
+    assert "150 steps on labels" in first
+    assert "Closeness to its teacher" in first
+    assert card["weights"] == InContext(pupil).weights
+    assert write_card(pupil, tmp_path, runs=64).read_text() == first, "again from stored results, to the last digit"
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_a_shipped_card_belongs_to_the_shipped_weights(name: str) -> None:
+    from driftformer.policies import folder_of
+
+    card = json.loads((folder_of(name) / "card.json").read_text())
+    assert card["weights"] == InContext(name).weights
+    assert card["policy"] == name
+    assert card["runs"] >= 200
+
+
+def test_shipped_policies_are_small_enough_to_ship() -> None:
+    from driftformer.policies import folder_of
+
+    total = sum(path.stat().st_size for name in shipped() for path in folder_of(name).iterdir())
+    assert total <= 60e6
+
+
+def test_a_policy_without_a_history_has_no_card(pupil: str, tmp_path: Path) -> None:
+    for name in ("config.json", "model.safetensors"):
+        (tmp_path / name).write_bytes((Path(pupil) / name).read_bytes())
+    with pytest.raises(InputError, match="nobody knows how it was made"):
+        write_card(str(tmp_path), tmp_path / "card")
