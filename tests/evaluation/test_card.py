@@ -34,7 +34,7 @@ def pupil(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_a_pupil_is_closer_to_its_teacher_than_chance_and_than_the_optimum(pupil: str) -> None:
-    found = measure_closeness(InContext(pupil), make_agent("linucb"), environment=TOY, runs=64, copies=1)
+    found = measure_closeness(InContext(pupil), make_agent("linucb"), TOY, runs=64, copies=1)
     rows = found["closeness"]
     assert rows["this policy"]["kl"] < min(rows["uniform"]["kl"], rows["optimum"]["kl"])
     assert rows["this policy"]["agreement"] > max(rows["uniform"]["agreement"], rows["optimum"]["agreement"]) + 0.05

@@ -18,6 +18,7 @@ from driftformer.evaluation.evaluate import evaluate
 from driftformer.files import read_json, write_atomically, write_json
 from driftformer.policies import TRAINING, folder_of
 from driftformer.pretraining.label import BEHAVIOUR, OPTIMAL
+from driftformer.pretraining.worlds import worlds_of
 
 PAPER_TOKENS = 200 * 400_000 * 399
 """200 epochs over 4 × 100,000 trajectories of 200 rounds, two tokens a round."""
@@ -69,11 +70,16 @@ def write_card(source: str, out: Path, runs: int = 200, seed: int = 0, workers: 
         "seed": seed,
         "training": training,
         "regret": list(_regrets(agent, recipe["worlds"], teacher, out, runs, seed, workers)),
-        "teacher": None if teacher is None else measure_closeness(agent, make_agent(teacher), runs=runs, seed=seed),
+        "teacher": None if teacher is None else _closeness(agent, teacher, recipe["worlds"], runs, seed),
     }
     write_json(out / "card.json", card)
     write_atomically(out / "card.md", render(card).encode())
     return out / "card.md"
+
+
+def _closeness(agent: InContext, teacher: str, worlds: str, runs: int, seed: int) -> dict[str, Any]:
+    """On new problems of the first of the policy's worlds."""
+    return measure_closeness(agent, make_agent(teacher), worlds_of(worlds)[0].environment, runs=runs, seed=seed)
 
 
 def _regrets(
@@ -149,9 +155,8 @@ def _cell(value: dict[str, float] | None) -> str:
 
 def _teacher(found: dict[str, Any], name: str) -> list[str]:
     lines = [
-        f"Along {found['trajectories']} trajectories that {name} played itself (High, b from the four training "
-        f"frequencies), against the average of {found['copies']} copies of it, softened at temperature "
-        f"{found['temperature']:g}:",
+        f"Along {found['trajectories']} trajectories that {name} played itself, on new problems of the same world, "
+        f"against the average of {found['copies']} copies of it, softened at temperature {found['temperature']:g}:",
         "",
         "| | KL(teacher ‖ ·) per round | agreement with the teacher's arm | log-likelihood per round |",
         "|---|---|---|---|",

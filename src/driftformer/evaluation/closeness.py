@@ -10,7 +10,6 @@ from driftformer.agents.base import Agent
 from driftformer.agents.incontext import InContext
 from driftformer.agents.registry import full_label
 from driftformer.environments.linear_bandit import LinearBandit
-from driftformer.environments.varied import CosineAmong
 from driftformer.pretraining import imitation
 from driftformer.pretraining.collect import collect
 from driftformer.pretraining.problems import unroll
@@ -21,15 +20,14 @@ from driftformer.simulation.rollout import one_thread
 def measure_closeness(
     agent: InContext,
     teacher: Agent,
+    environment: LinearBandit,
     *,
-    environment: LinearBandit | None = None,
     runs: int = 200,
     seed: int = 0,
     copies: int = imitation.COPIES,
     temperature: float = imitation.TEMPERATURE,
 ) -> dict[str, Any]:
     """KL, agreement and log-likelihood of the policy, a uniform one and the optimum; the distribution ratio."""
-    environment = environment or LinearBandit(name="high", horizon=200, drift=CosineAmong())
     randomness = Randomness(seed, (0,), size=runs)
     with one_thread():
         problems = unroll(environment, randomness)
