@@ -58,12 +58,12 @@ def test_reading_gives_back_what_was_played_on_the_same_problems(tmp_path: Path)
     player = Player(InContextPolicy(policy_config(TINY)))
     seen = 0
     for number in range(4):
-        for batch in stored.generation(number, player):
+        for batch in stored.generation(number, 0, player):
             assert batch.features.shape[1:] == (30, 4, 4)
             assert batch.arms.shape == batch.rewards.shape == batch.labels.shape == batch.features.shape[:2]
             seen += len(batch.arms)
     assert seen == 150
-    whole = torch.cat([batch.labels for n in range(4) for batch in stored.generation(n, player)])
+    whole = torch.cat([batch.labels for n in range(4) for batch in stored.generation(n, 0, player)])
     assert 0.2 < float((whole == 0).float().mean()) < 0.3  # optimal arms are spread over all four
 
 
@@ -103,15 +103,15 @@ def test_a_shard_with_a_wrong_checksum_or_none_is_refused(tmp_path: Path) -> Non
     content[-1] ^= 1
     path.write_bytes(content)
     with pytest.raises(InputError, match=r"00000.safetensors does not match its checksum"):
-        [list(stream(folder).generation(number, player)) for number in range(4)]
+        [list(stream(folder).generation(number, 0, player)) for number in range(4)]
     path.unlink()
     with pytest.raises(InputError, match=r"00000.safetensors is missing"):
-        [list(stream(folder).generation(number, player)) for number in range(4)]
+        [list(stream(folder).generation(number, 0, player)) for number in range(4)]
     manifest = json.loads((folder / "manifest.json").read_text())
     del manifest["shards"][1]["sha256"]
     (folder / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(InputError, match=r"is missing|does not match its checksum"):
-        [list(stream(folder).generation(number, player)) for number in range(4)]
+        [list(stream(folder).generation(number, 0, player)) for number in range(4)]
 
 
 def test_a_dataset_of_another_kind_is_refused(tmp_path: Path) -> None:

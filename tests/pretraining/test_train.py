@@ -17,6 +17,7 @@ from driftformer.evaluation.evaluate import evaluate
 from driftformer.pretraining.dataset import collect_dataset
 from driftformer.pretraining.meter import Meter, training_flops_per_token
 from driftformer.pretraining.recipes import RECIPES, Recipe, recipe_of
+from driftformer.pretraining.stream import FreshStream, halvings
 from driftformer.pretraining.train import learning_rate, policy_config, train
 
 SHORT = recipe_of("tiny", steps=12, tuning_steps=4, generation=256, tuning_tokens=1920)
@@ -124,6 +125,16 @@ def test_other_forms_and_backbones_train_too(form: str, backbone: str, tmp_path:
     assert last < first - 0.01
 
 
+def test_trajectories_are_short_at_first_where_a_recipe_says_so() -> None:
+    recipe = recipe_of("high", steps=100)
+    stream = FreshStream(recipe, 32, torch.device("cpu"))
+    horizons = [stream.world_of(0, step).environment.horizon for step in (0, 9, 10, 19, 20, 29, 30, 99)]
+    assert horizons == [25, 25, 50, 50, 100, 100, 200, 200]
+    tokens = [stream.batch_of(stream.world_of(0, step)) * (2 * horizon - 1) for step, horizon in ((0, 25), (99, 200))]
+    assert all(0.95 * recipe.tokens < count <= recipe.tokens for count in tokens), "a step has as many tokens"
+    assert halvings(0, recipe_of("cosine")) == 0
+
+
 def test_learning_rate_rises_then_falls_to_a_twentieth() -> None:
     rates = [learning_rate(step, 100, 10, 1.0) for step in range(101)]
     assert rates[0] == pytest.approx(0.1)
@@ -154,7 +165,7 @@ def test_every_recipe_describes_a_policy(name: str) -> None:
 def test_a_recipe_refuses_what_cannot_be() -> None:
     with pytest.raises(InputError, match="did you mean 'cosine'"):
         recipe_of("cosin")
-    with pytest.raises(InputError, match="own is 2"):
+    with pytest.raises(InputError, match="own is 2; give a finite number of at least 0 and at most 1"):
         Recipe(name="x", summary="", worlds="tiny", steps=1, own=2)
     with pytest.raises(InputError, match="rate"):
         recipe_of("tiny", rate=-1.0)

@@ -180,13 +180,13 @@ class StoredStream:
         order = np.random.default_rng([self._recipe.seed, epoch]).permutation(len(self._shards))
         return int(order[place])
 
-    def world_of(self, generation: int) -> World:
+    def world_of(self, generation: int, step: int) -> World:
         place: int = self._shards[self._shard_of(generation)]["world"]
         return self.worlds[place]
 
-    def generation(self, number: int, player: Player) -> Iterator[Batch]:
+    def generation(self, number: int, step: int, player: Player) -> Iterator[Batch]:
         place = self._shard_of(number)
-        shard, world = self._shards[place], self.world_of(number)
+        shard, world = self._shards[place], self.world_of(number, step)
         stored = self._read(shard)
         randomness = Randomness(TRAINING_SEED + self._about["seed"], (place,), size=shard["count"], device=self._device)
         with torch.no_grad():

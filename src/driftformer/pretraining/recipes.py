@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from driftformer.errors import InputError, require_count, require_real, unknown_name
+from driftformer.errors import require_count, require_real, unknown_name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +29,9 @@ class Recipe:
     """Share of trajectories that the policy itself plays, with the weights it has by then."""
     steps: int
     """Gradient steps on labels."""
+    short: float = 0.0
+    """Share of them, at first, on trajectories of an eighth, a quarter and half of the rounds: while little has changed,
+    the paper's form learns to tell arms apart; on whole trajectories that may take it thousands of steps."""
     tokens: int = 102_400
     """Tokens of one step: the batch is this divided by the tokens of a trajectory."""
     rate: float = 6e-4
@@ -61,8 +64,8 @@ class Recipe:
             require_count(name, getattr(self, name), most=10**9)
         for name in ("rate", "tuning_rate", "clip", "tuning_clip"):
             require_real(name, getattr(self, name), 0.0, above=True)
-        if not 0 <= self.own <= 1:
-            raise InputError(f"own is {self.own}; give a share from 0 to 1")
+        for name in ("own", "short"):
+            require_real(name, getattr(self, name), 0.0, most=1.0)
 
 
 _PAPER = {"form": "paper", "layers": 16, "heads": 16, "width": 128}
@@ -75,8 +78,7 @@ _HIGH = Recipe(
     behaviours={"random": 0.6, "linucb": 0.2, "thompson": 0.2},
     own=0.1,
     steps=6000,
-    rate=1e-3,
-    warmup=500,
+    short=0.3,
 )
 
 _COSINE = Recipe(
@@ -130,6 +132,7 @@ RECIPES: dict[str, Recipe] = {
             name="paper",
             summary="as high with the paper's own budget: 200 epochs over 4 x 100,000 trajectories, hours on a GPU",
             own=0.0,
+            short=0.0,
             steps=200 * 400_000 // 256,
         ),
         replace(

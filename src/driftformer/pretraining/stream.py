@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -47,11 +47,11 @@ class Stream(Protocol):
     @property
     def worlds(self) -> list[World]: ...
 
-    def world_of(self, generation: int) -> World:
-        """Which world a generation shows."""
+    def world_of(self, generation: int, step: int) -> World:
+        """Which world a generation shows that begins after so many steps."""
         ...
 
-    def generation(self, number: int, player: Player) -> Iterator[Batch]:
+    def generation(self, number: int, step: int, player: Player) -> Iterator[Batch]:
         """The batches of one generation."""
         ...
 
@@ -64,9 +64,11 @@ class FreshStream:
         self._process, self._processes = process, processes
         self.worlds = worlds_of(recipe.worlds)
 
-    def world_of(self, generation: int) -> World:
-        """Drawn by share, the same in every process."""
-        return draw_world(self.worlds, self._recipe.seed, generation)
+    def world_of(self, generation: int, step: int) -> World:
+        """Drawn by share, the same in every process; at first its rounds are cut short."""
+        world = draw_world(self.worlds, self._recipe.seed, generation)
+        horizon = max(1, world.environment.horizon >> halvings(step, self._recipe))
+        return replace(world, environment=replace(world.environment, horizon=horizon))
 
     def batch_of(self, world: World) -> int:
         """Trajectories in a step of this process."""
@@ -78,8 +80,8 @@ class FreshStream:
         share = self._recipe.generation * self.worlds[0].environment.horizon // world.environment.horizon
         return max(1, share // self._processes // self.batch_of(world))
 
-    def generation(self, number: int, player: Player) -> Iterator[Batch]:
-        world = self.world_of(number)
+    def generation(self, number: int, step: int, player: Player) -> Iterator[Batch]:
+        world = self.world_of(number, step)
         batch, steps = self.batch_of(world), self.steps_of(world)
         chunk = number * self._processes + self._process
         randomness = Randomness(TRAINING_SEED + self._recipe.seed, (chunk,), size=batch * steps, device=self._device)
@@ -108,6 +110,12 @@ class FreshStream:
         arms_played, rewards = others.arms.clone(), others.rewards.clone()
         arms_played[:own], rewards[:own] = mine.arms, mine.rewards
         return Trajectories(arms_played, rewards)
+
+
+def halvings(step: int, recipe: Recipe) -> int:
+    """How often the horizon is halved at some step: three times at first, then twice, then once."""
+    short = recipe.short * recipe.steps
+    return 3 - int(3 * step / short) if step < short else 0
 
 
 def standard_gumbel(uniform: Tensor) -> Tensor:

@@ -200,8 +200,8 @@ class _Training:
 
     def _one_generation(self) -> None:
         recipe, progress = self._recipe, self._progress
-        world = self._stream.world_of(progress.generation)
-        for batch in self._stream.generation(progress.generation, self._player):
+        world = self._stream.world_of(progress.generation, progress.step)
+        for batch in self._stream.generation(progress.generation, progress.step, self._player):
             rate = learning_rate(progress.step, recipe.steps, recipe.warmup, recipe.rate)
             loss = self._stepper.accumulate(label_loss, (batch.features, batch.arms, batch.rewards, batch.labels))
             self._stepper.descend(rate, recipe.clip)
