@@ -30,7 +30,7 @@ class Recipe:
     steps: int
     """Gradient steps on labels."""
     short: float = 0.0
-    """Share of them, at first, on trajectories of an eighth, a quarter and half of the rounds: while little has changed,
+    """Share of them, at first, on trajectories of an eighth, a quarter and half of the rounds: before much has changed
     the paper's form learns to tell arms apart; on whole trajectories that may take it thousands of steps."""
     tokens: int = 102_400
     """Tokens of one step: the batch is this divided by the tokens of a trajectory."""
