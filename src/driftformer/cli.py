@@ -267,11 +267,14 @@ def _shares(written: tuple[str, ...]) -> dict[str, float]:
     for word in written:
         name, equals, share = word.rpartition("=")
         try:
-            shares[name] = float(share)
+            number = float(share)
         except ValueError:
-            equals = ""
+            equals, number = "", 0.0
         if not equals or not name:
             raise InputError(f"behaviours: '{word}' has no share; write name=share, as in random=0.5")
+        if name in shares:
+            raise InputError(f"behaviours: '{name}' stands twice; give each once")
+        shares[name] = number
     return shares
 
 

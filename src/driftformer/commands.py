@@ -144,8 +144,14 @@ class Pretrain:
     """Tokens of a step."""
     rate: float | None = None
     """Highest learning rate."""
+    own: float | None = None
+    """Share of trajectories that the policy plays itself."""
+    short: float | None = None
+    """Share of the steps, at first, on shorter trajectories."""
     tuning_steps: int | None = None
     """Steps on regret."""
+    tuning_tokens: int | None = None
+    """Tokens that are played in one of those."""
     tuning_rate: float | None = None
     """Highest learning rate of those."""
 

@@ -136,6 +136,38 @@ def test_its_name_its_options_and_its_weights_identify_it(source: str, tmp_path:
         load_policy("cosin")
 
 
+def test_stored_results_belong_to_the_weights_also_of_a_wrapped_policy(tmp_path: Path) -> None:
+    source = make_source("pointer", tmp_path / "policy")
+    spec, environment = f"restart@base=policy:{source},every=8", make_env("stationary", **SMALL)
+    before = full_label(make_agent(spec))
+    first = evaluate(environment, [spec], runs=CHUNK, out=tmp_path / "out")
+    named = InContext(source)
+    torch.manual_seed(1)
+    save_policy(InContextPolicy(named.config), tmp_path / "policy")
+    assert full_label(make_agent(spec)) != before
+    again = evaluate(environment, [spec], runs=CHUNK, out=tmp_path / "out")
+    assert first.summary["agents"] != again.summary["agents"]
+    assert make_agent(full_label(make_agent(spec))) == make_agent(spec)
+
+
+def test_weights_that_change_under_an_agent_are_never_mixed_in(tmp_path: Path) -> None:
+    source = make_source("pointer", tmp_path / "policy")
+    loaded, named = InContext(source), InContext(source, mode="greedy")
+    online = loaded.online()
+    online.act(features(np.random.default_rng(0)))
+    torch.manual_seed(1)
+    save_policy(InContextPolicy(loaded.config), tmp_path / "policy")
+    online.act(features(np.random.default_rng(0)))  # it goes on with what it has
+    online.save(tmp_path / "state")
+    with pytest.raises(InputError, match="with weights"):
+        InContext(source).online(state=tmp_path / "state")
+    from driftformer.agents import incontext
+
+    incontext._load.cache_clear()
+    with pytest.raises(InputError, match="other weights now than when it was named"):
+        named.online()
+
+
 @pytest.mark.parametrize("name", shipped())
 def test_shipped_policies_load_and_beat_random_on_the_paper_s_problems(name: str) -> None:
     policy = load_policy(name)
@@ -182,6 +214,17 @@ def test_online_sees_what_the_whole_history_says_with_late_and_lost_rewards(sour
             rewards[5] = 2.5
             assert policy.update(2.5, round=6)
     assert policy.round == HORIZON - 1
+
+
+def test_asking_for_probabilities_changes_nothing(source: str) -> None:
+    rng, policy = np.random.default_rng(0), load_policy(source).online()
+    for _ in range(HORIZON):
+        policy.act(features(rng))
+        policy.update(float(rng.normal()))
+    offered = features(rng)
+    first = policy.probabilities(offered)
+    assert np.array_equal(first, policy.probabilities(offered))
+    assert policy._forgotten == 0, "it forgets when it acts, not when it is asked"
 
 
 def test_online_goes_on_where_it_was_saved(source: str, tmp_path: Path) -> None:
@@ -231,6 +274,7 @@ def test_online_refuses_bad_input_and_loses_nothing(source: str, tmp_path: Path)
     policy.act(first)
     for wrong, message in (
         (np.full((3, DIM), np.nan), "NaN"),
+        (np.full((3, DIM), 1e30), "beyond 1e"),
         (np.zeros(DIM), r"give \[arms, dim\]"),
         (np.zeros((2, DIM + 1)), "takes at most 5"),
         (np.zeros((0, DIM)), r"give \[arms, dim\]"),
@@ -238,14 +282,14 @@ def test_online_refuses_bad_input_and_loses_nothing(source: str, tmp_path: Path)
     ):
         with pytest.raises(InputError, match=message):
             policy.act(wrong)
-    for reward in (np.nan, np.inf, "much", None):
+    for reward in (np.nan, np.inf, "much", None, 1e30, 10**400):
         with pytest.raises(InputError, match="give a finite number"):
             policy.update(reward)  # type: ignore[arg-type]
     assert policy.round == 1
-    assert policy.update(0.5)
+    assert policy.update(np.float32(0.5), round=np.int64(1))  # type: ignore[arg-type]
     with pytest.raises(InputError, match="has its reward already"):
         policy.update(0.7)
-    with pytest.raises(InputError, match="round is 9; 1 rounds"):
+    with pytest.raises(InputError, match="round is 9; 1 rounds have been played"):
         policy.update(0.7, round=9)
     policy.save(tmp_path / "state")
     (tmp_path / "state").write_bytes((tmp_path / "state").read_bytes()[:50])

@@ -51,6 +51,8 @@ def test_a_card_tells_how_a_policy_was_made_and_what_it_does(pupil: str, tmp_pat
     assert f"| {mean:.1f} ± " in first
     assert "150 steps on labels" in first
     assert "Closeness to its teacher" in first
+    again = "driftformer pretrain tiny --labels linucb --steps 150 --tuning-steps 0 --out FOLDER"
+    assert again in first, "the command that makes it again"
     assert card["weights"] == InContext(pupil).weights
     assert write_card(pupil, tmp_path, runs=64).read_text() == first, "again from stored results, to the last digit"
 
@@ -77,3 +79,5 @@ def test_a_policy_without_a_history_has_no_card(pupil: str, tmp_path: Path) -> N
         (tmp_path / name).write_bytes((Path(pupil) / name).read_bytes())
     with pytest.raises(InputError, match="nobody knows how it was made"):
         write_card(str(tmp_path), tmp_path / "card")
+    with pytest.raises(InputError, match="runs is 1"):
+        write_card(pupil, tmp_path / "card", runs=1)

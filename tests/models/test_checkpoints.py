@@ -46,6 +46,14 @@ def test_policies_and_transformers_read_each_other(policy: InContextPolicy, tmp_
     assert not list((tmp_path / "theirs").glob("*.bin")), "safetensors only"
 
 
+def test_a_model_of_two_bytes_takes_plain_numbers(policy: InContextPolicy, tmp_path: Path) -> None:
+    save_policy(policy, tmp_path)
+    small = InContextPolicy.from_pretrained(tmp_path)
+    assert small.dtype == torch.bfloat16
+    logits = small(torch.rand(2, 5, 3, 3), torch.zeros(2, 5, dtype=torch.long), torch.rand(2, 5))
+    assert logits.shape == (2, 5, 3)
+
+
 def test_a_truncated_checkpoint_is_refused(policy: InContextPolicy, tmp_path: Path) -> None:
     save_policy(policy, tmp_path)
     path = tmp_path / "model.safetensors"

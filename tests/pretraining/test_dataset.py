@@ -114,6 +114,27 @@ def test_a_shard_with_a_wrong_checksum_or_none_is_refused(tmp_path: Path) -> Non
         [list(stream(folder).generation(number, 0, player)) for number in range(4)]
 
 
+def test_collecting_again_mends_what_is_broken(tmp_path: Path) -> None:
+    folder = make(tmp_path / "d")
+    whole = {path.name: path.read_bytes() for path in (folder / "shards").iterdir()}
+    (folder / "shards" / "00001.safetensors").write_bytes(b"not a shard")
+    (folder / "shards" / "00002.safetensors").unlink()
+    make(folder)
+    assert {path.name: path.read_bytes() for path in (folder / "shards").iterdir()} == whole
+
+
+def test_a_collection_killed_before_its_first_shard_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def kill(*_: object) -> bytes:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(dataset, "_collect_shard", kill)
+        with pytest.raises(KeyboardInterrupt):
+            make(tmp_path / "d")
+    make(tmp_path / "d")
+    stream(tmp_path / "d")
+
+
 def test_a_dataset_of_another_kind_is_refused(tmp_path: Path) -> None:
     folder = make(tmp_path / "d")
     with pytest.raises(InputError, match=r"another kind \(seed is 0 there and 1 here\)"):
@@ -122,5 +143,5 @@ def test_a_dataset_of_another_kind_is_refused(tmp_path: Path) -> None:
         StoredStream(folder, recipe_of("tiny", labels="linucb"), 4, torch.device("cpu"))
     with pytest.raises(InputError, match="holds no dataset"):
         stream(tmp_path)
-    with pytest.raises(InputError, match="not empty and holds no dataset"):
+    with pytest.raises(InputError, match="a file or a folder with other things"):
         make(tmp_path)

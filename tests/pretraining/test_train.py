@@ -52,6 +52,30 @@ def test_a_killed_training_goes_on_with_exactly_the_same_losses(at: tuple[str, i
         assert torch.equal(value, weights(tmp_path / "cut")[name]), name
 
 
+def test_half_a_line_of_the_log_and_steps_in_waiting_are_no_trouble(tmp_path: Path) -> None:
+    train(SHORT, tmp_path, max_minutes=1e-9, evaluate_problems=16)
+    recipe = replace(SHORT, generation=128)
+    stopped = []
+
+    def stop(report: object) -> None:
+        stopped.append(report)
+        raise Killed
+
+    with pytest.raises(Killed):
+        train(recipe, tmp_path, evaluate_every=100, evaluate_problems=16, save_every=0.0, on_report=stop)
+    with (tmp_path / "log.jsonl").open("a") as file:
+        file.write('{"phase": "lab')
+    train(recipe, tmp_path, evaluate_every=100, evaluate_problems=16)
+    assert [entry["step"] for entry in losses(tmp_path)] == [*range(1, 13), *range(1, 5)]
+
+
+def test_a_training_on_other_data_is_another_training(tmp_path: Path) -> None:
+    data = collect_dataset(tmp_path / "data", "tiny", 256, behaviours={"random": 1.0})
+    train(SHORT, tmp_path / "run", data=data, max_minutes=1e-9, evaluate_problems=16)
+    with pytest.raises(InputError, match=r"of another training \((own|data) is"):
+        train(SHORT, tmp_path / "run")
+
+
 def test_max_minutes_stops_early_and_resumably(tmp_path: Path) -> None:
     stopped = train(SHORT, tmp_path, max_minutes=1e-9, evaluate_problems=16)
     assert stopped.step == 0
@@ -62,7 +86,7 @@ def test_max_minutes_stops_early_and_resumably(tmp_path: Path) -> None:
 
 def test_a_state_of_another_recipe_or_a_broken_one_is_refused(tmp_path: Path) -> None:
     train(SHORT, tmp_path, max_minutes=1e-9, evaluate_problems=16)
-    with pytest.raises(InputError, match=r"rate is 0.003 there and 0.5 here"):
+    with pytest.raises(InputError, match=r"of another training \(rate is 0.003 there and 0.5 here"):
         train(replace(SHORT, rate=0.5), tmp_path)
     path = tmp_path / "state.safetensors"
     path.write_bytes(path.read_bytes()[:100])
@@ -73,9 +97,13 @@ def test_a_state_of_another_recipe_or_a_broken_one_is_refused(tmp_path: Path) ->
 def test_a_loss_that_is_no_number_stops_the_training_and_keeps_the_last_state(tmp_path: Path) -> None:
     train(SHORT, tmp_path, max_minutes=1e-9, evaluate_problems=16)
     wild = replace(SHORT, rate=1e12, warmup=1)
-    with pytest.raises(InputError, match=r"the loss is nan at step \d+"):
+    with pytest.raises(InputError, match=r"the loss is nan by step \d+"):
         train(wild, tmp_path / "wild", evaluate_problems=16)
     assert not (tmp_path / "wild" / "state.safetensors").exists()
+    with pytest.raises(InputError, match=r"the loss is nan by step \d+"):
+        train(replace(wild, generation=128), tmp_path / "often", evaluate_problems=16, save_every=0.0)
+    kept = weights(tmp_path / "often") if (tmp_path / "often" / "state.safetensors").exists() else {}
+    assert all(bool(value.isfinite().all()) for value in kept.values()), "a broken state is never saved"
 
 
 def test_collect_label_pretrain_tune_and_play_beats_random_by_far(tmp_path: Path) -> None:
@@ -111,7 +139,7 @@ def test_a_full_gpu_says_what_would_fit_and_keeps_the_last_state(
         raise torch.OutOfMemoryError("CUDA out of memory")
 
     monkeypatch.setattr("driftformer.pretraining.step.Stepper.accumulate", full)
-    with pytest.raises(InputError, match=r"tokens is 3840 .* about --tokens 2400 would fit"):
+    with pytest.raises(InputError, match=r"tokens is 3840, .* about --tokens 2400 would fit"):
         train(SHORT, tmp_path, evaluate_problems=16)
     assert (tmp_path / "state.safetensors").read_bytes() == kept
 

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from driftformer.agents.base import ProblemShape, pick
+from driftformer.agents.registry import policy_options
 from driftformer.errors import InputError, require_choice, require_real
 from driftformer.models.context import Context, begin, next_logits, record
+from driftformer.models.sampling import standard_gumbel
 from driftformer.policies import digest_of, folder_of
 from driftformer.randomness import Stream
 
@@ -39,9 +41,12 @@ class InContextInfo:
 class InContext:
     """A policy by its name or folder. `sample` follows its distribution, sharpened by a temperature below 1."""
 
-    source: str = field(default="drift", metadata={"named": True})
+    source: str = field(default="cosine", metadata={"named": True})
     mode: Literal["sample", "greedy"] = "sample"
     temperature: float = 1.0
+    weights: str = field(default="", init=False, metadata={"named": True})
+    """The first letters of the checksum of the weights, as they were when this agent was made: results belong to them,
+    not to a name, and a file that changes later is refused."""
     learns: ClassVar[bool] = True
     stack: ClassVar[int] = 1
     """Chunks in a batch: products of matrices give other last bits in larger ones, and are hardly faster."""
@@ -49,16 +54,11 @@ class InContext:
     def __post_init__(self) -> None:
         require_choice("mode", self.mode, ("sample", "greedy"))
         require_real("temperature", self.temperature, 1e-3)
-        folder_of(self.source)
+        object.__setattr__(self, "weights", digest_of(self.source))
 
     @property
     def name(self) -> str:
         return f"policy:{self.source}"
-
-    @property
-    def weights(self) -> str:
-        """The first letters of the checksum of the weights: results belong to them, not to a name."""
-        return digest_of(self.source)
 
     @property
     def config(self) -> PolicyConfig:
@@ -66,7 +66,7 @@ class InContext:
 
     def model(self, device: torch.device, dtype: torch.dtype = torch.float32) -> InContextPolicy:
         """The transformer itself."""
-        return _load(folder_of(self.source), self.weights, device, dtype)
+        return _load(self.source, self.weights, device, dtype)
 
     def online(self, seed: int = 0, state: Path | str | None = None) -> Online:
         """For one live problem: numpy in, an arm out; `state` is a file that `Online.save` wrote."""
@@ -92,7 +92,7 @@ class InContext:
         logits = masked_logits(policy, state, action_set) / self.temperature  # [B, A]
         chosen = logits
         if self.mode == "sample":
-            chosen = logits - torch.log(-torch.log(rng.uniform(action_set.shape[1]).clamp(min=1e-7)))  # Gumbel's trick
+            chosen = logits + standard_gumbel(rng.uniform(action_set.shape[1]))
         arm = chosen.argmax(dim=1)
         values = logits.log_softmax(dim=1)
         return arm, InContextInfo(values, pick(values, arm).exp())
@@ -111,13 +111,15 @@ def masked_logits(policy: InContextPolicy, context: Context, action_set: Tensor)
 
 
 @lru_cache(maxsize=8)
-def _load(folder: Path, digest: str, device: torch.device, dtype: torch.dtype) -> InContextPolicy:
+def _load(source: str, weights: str, device: torch.device, dtype: torch.dtype) -> InContextPolicy:
     from driftformer.models.checkpoints import read_policy
     from driftformer.models.incontext import placed
 
-    return placed(read_policy(folder), device, dtype)
+    if digest_of(source) != weights:
+        raise InputError(f"policy {source} has other weights now than when it was named; name it again")
+    return placed(read_policy(folder_of(source)), device, dtype)
 
 
-def load_policy(source: str, **options: object) -> InContext:
+def load_policy(source: str, **options: Any) -> InContext:
     """A shipped policy by its name, or one of your own by its folder."""
-    return InContext(str(source), **options)  # type: ignore[arg-type]
+    return InContext(str(source), **policy_options(f"policy:{source}", options))

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import json
 import math
+import operator
 import struct
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from driftformer.errors import InputError
+from driftformer.errors import InputError, require_count
 from driftformer.files import write_atomically
 from driftformer.models.context import Context, next_logits, read_history, record
 
@@ -28,11 +30,16 @@ if TYPE_CHECKING:
     from driftformer.agents.incontext import InContext
 
 
+_LARGEST = 1e6
+"""Of rewards and features: far beyond what any policy has seen, and still far from what breaks its arithmetic."""
+
+
 class Online:
     """A policy at work. Arms may be fewer or more from round to round, as far as the policy takes them."""
 
     def __init__(self, agent: InContext, seed: int = 0) -> None:
         self._agent = agent
+        require_count("seed", seed, 0, most=2**63)
         self._policy = agent.model(torch.device("cpu"))
         self._rng = np.random.default_rng(seed)
         self._forgotten = 0  # rounds that have left the context
@@ -49,31 +56,34 @@ class Online:
 
     def act(self, features: ArrayLike) -> int:
         """The arm to play, given the features `[arms, dim]` of those on offer."""
-        probabilities = self.probabilities(features)
-        offered, count = self._checked(features), len(probabilities)
-        if self._agent.mode == "greedy":
-            arm = int(probabilities.argmax())
-        else:
-            arm = int(self._rng.choice(count, p=probabilities))
+        offered, count = self._checked(features)
+        if len(self._arms) >= self._policy.config.horizon:
+            self._forget()
+        if self._context is None:
+            self._context = self._read(0)
+        probabilities = self._probabilities(self._context, offered, count)
+        greedy = self._agent.mode == "greedy"
+        arm = int(probabilities.argmax()) if greedy else int(self._rng.choice(count, p=probabilities))
         self._offered.append(offered)
         self._counts.append(count)
         self._arms.append(arm)
         self._rewards.append(math.nan)
-        assert self._context is not None
-        x = torch.from_numpy(offered[arm]).unsqueeze(0)
-        zero = torch.zeros(1)
-        self._context = record(self._context, x, torch.tensor([arm]), zero, zero.clone())
+        x, unknown = torch.from_numpy(offered[arm]).unsqueeze(0), torch.zeros(1)
+        self._context = record(self._context, x, torch.tensor([arm]), unknown, unknown.clone())
         return arm
 
     def probabilities(self, features: ArrayLike) -> NDArray[np.float64]:
-        """How likely the policy is to play each arm in the coming round."""
-        offered, count = self._checked(features), len(np.asarray(features))
+        """How likely the policy is to play each arm in the coming round; asking changes nothing."""
+        offered, count = self._checked(features)
         if len(self._arms) >= self._policy.config.horizon:
-            self._forget()
+            return self._probabilities(self._read(self._too_old()), offered, count)
+        if self._context is None:
+            self._context = self._read(0)
+        return self._probabilities(self._context, offered, count)
+
+    def _probabilities(self, context: Context, offered: NDArray[np.float32], count: int) -> NDArray[np.float64]:
         with torch.inference_mode():
-            if self._context is None:
-                self._context = self._read()
-            logits = next_logits(self._policy, self._context, torch.from_numpy(offered).unsqueeze(0))[0, :count]
+            logits = next_logits(self._policy, context, torch.from_numpy(offered).unsqueeze(0))[0, :count]
         scores = logits.double().numpy() / self._agent.temperature
         weights = np.exp(scores - scores.max())
         total: NDArray[np.float64] = weights / weights.sum()
@@ -81,26 +91,28 @@ class Online:
 
     def update(self, reward: float, round: int | None = None) -> bool:
         """What came of a round, by default the last one; False if the policy no longer looks that far back."""
-        if not isinstance(reward, (int, float, np.floating, np.integer)) or not math.isfinite(reward):
-            raise InputError(f"reward is {reward!r}; give a finite number, or no update at all if it is unknown")
-        at = self.round if round is None else round
-        if not isinstance(at, int) or not 1 <= at <= self.round:
-            raise InputError(f"round is {at!r}; {self.round} rounds have been played: give one of them")
+        given, at = _number(reward), self._round(round)
         if at <= self._forgotten:
             return False
         place = at - self._forgotten - 1
         if not math.isnan(self._rewards[place]):
             raise InputError(f"round {at} has its reward already, {self._rewards[place]:g}; give each once")
-        self._rewards[place] = float(reward)
+        self._rewards[place] = given
         if place == len(self._arms) - 1 and self._context is not None:  # not read yet: the common case costs nothing
-            given = torch.tensor([float(reward)])
-            context = self._context
-            self._context = Context(
-                context.slots, context.rounds, context.x, context.arm, given, torch.ones_like(given)
-            )
+            known = torch.tensor([given])
+            self._context = replace(self._context, reward=known, seen=torch.ones_like(known))
         else:
             self._context = None
         return True
+
+    def _round(self, round: int | None) -> int:
+        try:
+            at = self.round if round is None else operator.index(round)
+        except TypeError:
+            at = 0
+        if not 1 <= at <= self.round:
+            raise InputError(f"round is {round!r}; {self.round} rounds have been played: give the number of one")
+        return at
 
     def save(self, path: Path | str) -> None:
         """Write everything needed to go on, in one file that is whole or not there."""
@@ -143,17 +155,17 @@ class Online:
         online._counts, online._arms, online._rewards = counts, arms, rewards
         return online
 
-    def _checked(self, features: ArrayLike) -> NDArray[np.float32]:
-        """Features as the policy reads them, or an error that says what is wrong with them."""
+    def _checked(self, features: ArrayLike) -> tuple[NDArray[np.float32], int]:
+        """Features as the policy reads them and the number of arms, or an error that says what is wrong with them."""
         config = self._policy.config
         try:
             given = np.asarray(features, dtype=np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise InputError("features is no array of numbers; give one row of features for each arm") from None
         if given.ndim != 2 or 0 in given.shape:
             raise InputError(f"features has shape {given.shape}; give [arms, dim], one row for each arm")
-        if not np.isfinite(given).all():
-            raise InputError("features has NaN or infinite numbers; give finite ones")
+        if not (np.abs(given) <= _LARGEST).all():
+            raise InputError(f"features has NaN or numbers beyond {_LARGEST:g}; give finite ones, best in [-1, 1]")
         arms, dim = given.shape
         if dim > config.dim:
             raise InputError(f"features has {dim} dimensions, but {self._agent.name} takes at most {config.dim}")
@@ -165,7 +177,7 @@ class Online:
         rows = config.arms if config.form == "paper" else arms
         padded = np.zeros((rows, config.dim), np.float32)
         padded[:arms, :dim] = given
-        return padded
+        return padded, arms
 
     def _all_offered(self) -> NDArray[np.float32]:
         """What was on offer in all rounds of the context, `[n, most arms, d]`."""
@@ -175,22 +187,39 @@ class Online:
             together[place, : len(offered)] = offered
         return together
 
-    def _read(self) -> Context:
-        """The whole history in one pass."""
-        rewards = np.array(self._rewards, np.float32)
+    def _read(self, first: int) -> Context:
+        """The history from some round of the context on, in one pass."""
+        rewards = np.array(self._rewards[first:], np.float32)
         seen = ~np.isnan(rewards)
-        return read_history(
-            self._policy,
-            torch.from_numpy(self._all_offered()).unsqueeze(0),
-            torch.tensor([self._arms], dtype=torch.long),
-            torch.from_numpy(np.where(seen, rewards, 0.0).astype(np.float32)).unsqueeze(0),
-            torch.from_numpy(seen.astype(np.float32)).unsqueeze(0),
-        )
+        with torch.inference_mode():
+            return read_history(
+                self._policy,
+                torch.from_numpy(self._all_offered()[first:]).unsqueeze(0),
+                torch.tensor([self._arms[first:]], dtype=torch.long),
+                torch.from_numpy(np.where(seen, rewards, np.float32(0))).unsqueeze(0),
+                torch.from_numpy(seen.astype(np.float32)).unsqueeze(0),
+            )
+
+    def _too_old(self) -> int:
+        """How many rounds leave a full context: the older half."""
+        return max(1, len(self._arms) // 2)
 
     def _forget(self) -> None:
-        """Let the older half of the context go."""
-        drop = max(1, len(self._arms) // 2)
+        drop = self._too_old()
         self._forgotten += drop
         for held in (self._offered, self._counts, self._arms, self._rewards):
             del held[:drop]
         self._context = None
+
+
+def _number(reward: float) -> float:
+    """A reward as a plain number: Python's, NumPy's, a click as True or False."""
+    try:
+        number = float(reward) if not isinstance(reward, (str, bytes)) else math.nan
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not abs(number) <= _LARGEST:
+        raise InputError(
+            f"reward is {reward!r:.60}; give a finite number up to {_LARGEST:g}, or no update at all if it is unknown"
+        )
+    return number

@@ -11,7 +11,6 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -142,14 +141,18 @@ def _make_policy(spec: str, source: str, options: dict[str, Any]) -> Agent:
     from driftformer.agents.incontext import InContext
 
     weights = options.pop("weights", None)
-    for option in options:
-        if option not in POLICY_OPTIONS:
-            raise unknown_name(f"agent '{spec}', option", option, [*POLICY_OPTIONS, "weights"])
-    given = {option: _convert(spec, option, value, POLICY_OPTIONS[option]) for option, value in options.items()}
-    agent = InContext(source, **given)
+    agent = InContext(source, **policy_options(spec, options))
     if weights is not None and weights != agent.weights:
         raise InputError(f"agent '{spec}': its weights are {agent.weights} now; leave weights out, or get those")
     return agent
+
+
+def policy_options(spec: str, options: dict[str, Any]) -> dict[str, Any]:
+    """A policy's options in their types, or an error that names the nearest one."""
+    for option in options:
+        if option not in POLICY_OPTIONS:
+            raise unknown_name(f"agent '{spec}', option", option, [*POLICY_OPTIONS, "weights"])
+    return {option: _convert(spec, option, value, POLICY_OPTIONS[option]) for option, value in options.items()}
 
 
 def check_agent(agent: Any) -> Agent:
@@ -169,17 +172,15 @@ def check_agent(agent: Any) -> Agent:
 
 def label(agent: Agent) -> str:
     """An agent's name with those of its options that differ from the defaults: what `make_agent` would read."""
-    return _written(agent, lambda value, default: value != default)
+    return _written(agent, everything=False)
 
 
 def full_label(agent: Agent) -> str:
-    """An agent's name with all its options: what its stored results are known by."""
-    written = _written(agent, lambda value, default: True)
-    weights = getattr(agent, "weights", None)
-    return written if weights is None else f"{written},weights={weights}"
+    """An agent's name with all its options, and a policy's weights: what its stored results are known by."""
+    return _written(agent, everything=True)
 
 
-def _written(agent: Agent, shown: Callable[[Any, Any], bool]) -> str:
+def _written(agent: Agent, everything: bool) -> str:
     parts = []
     for field in dataclasses.fields(cast(Any, agent)):
         if field.metadata.get("named"):  # it is part of the name already
@@ -187,12 +188,14 @@ def _written(agent: Agent, shown: Callable[[Any, Any], bool]) -> str:
         factory: Any = field.default_factory
         default: Any = field.default if factory is dataclasses.MISSING else factory()
         value = getattr(agent, field.name)
-        if shown(value, default):
+        if everything or value != default:
             wrapped = dataclasses.is_dataclass(default)
             # alpha=2 and alpha=2.0 are one agent; a wrapped one's options stand behind plus signs
             plain = isinstance(default, (bool, int, float, str))
-            text = _plus(_written(value, shown)) if wrapped else str(type(default)(value) if plain else value)
+            text = _plus(_written(value, everything)) if wrapped else str(type(default)(value) if plain else value)
             parts.append(f"{field.name}={text}")
+    if everything and hasattr(agent, "weights"):
+        parts.append(f"weights={agent.weights}")
     return agent.name + ("@" + ",".join(parts) if parts else "")
 
 

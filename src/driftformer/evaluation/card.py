@@ -5,19 +5,22 @@ All figures come from evaluations that stay beside the card, on problems that no
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from driftformer.agents.incontext import InContext
 from driftformer.agents.registry import make_agent
 from driftformer.environments.presets import make_env
-from driftformer.errors import InputError
+from driftformer.errors import InputError, require_count
 from driftformer.evaluation.closeness import measure_closeness
 from driftformer.evaluation.evaluate import evaluate
 from driftformer.files import read_json, write_atomically, write_json
 from driftformer.policies import TRAINING, folder_of
 from driftformer.pretraining.label import BEHAVIOUR, OPTIMAL
+from driftformer.pretraining.recipes import RECIPES
 from driftformer.pretraining.worlds import worlds_of
 
 PAPER_TOKENS = 200 * 400_000 * 399
@@ -56,6 +59,8 @@ _SETTINGS["drift"] = (
 
 def write_card(source: str, out: Path, runs: int = 200, seed: int = 0, workers: int = 1) -> Path:
     """Measure a policy and write card.json and card.md."""
+    require_count("runs", runs, 2)
+    require_count("seed", seed, 0, most=2**62)
     agent = InContext(source)
     path = folder_of(source) / TRAINING
     if not path.exists():
@@ -63,14 +68,15 @@ def write_card(source: str, out: Path, runs: int = 200, seed: int = 0, workers: 
     training = read_json(path)
     recipe = training["recipe"]
     teacher = None if recipe["labels"] in (OPTIMAL, BEHAVIOUR) else recipe["labels"]
+    closeness = None if teacher is None else _closeness(agent, teacher, recipe["worlds"], runs, seed)
     card = {
-        "policy": Path(source).name,
+        "policy": source,
         "weights": agent.weights,
         "runs": runs,
         "seed": seed,
         "training": training,
         "regret": list(_regrets(agent, recipe["worlds"], teacher, out, runs, seed, workers)),
-        "teacher": None if teacher is None else _closeness(agent, teacher, recipe["worlds"], runs, seed),
+        "teacher": closeness,
     }
     write_json(out / "card.json", card)
     write_atomically(out / "card.md", render(card).encode())
@@ -78,8 +84,12 @@ def write_card(source: str, out: Path, runs: int = 200, seed: int = 0, workers: 
 
 
 def _closeness(agent: InContext, teacher: str, worlds: str, runs: int, seed: int) -> dict[str, Any]:
-    """On new problems of the first of the policy's worlds."""
-    return measure_closeness(agent, make_agent(teacher), worlds_of(worlds)[0].environment, runs=runs, seed=seed)
+    """On new problems of the first of the policy's worlds; or why it cannot be measured."""
+    expert = make_agent(teacher)
+    try:
+        return measure_closeness(agent, expert, worlds_of(worlds)[0].environment, runs=runs, seed=seed)
+    except InputError as error:
+        return {"unmeasured": str(error)}
 
 
 def _regrets(
@@ -106,7 +116,7 @@ def _regrets(
 def render(card: dict[str, Any]) -> str:
     """The card as Markdown."""
     training, recipe = card["training"], card["training"]["recipe"]
-    lines = [f"# {card['policy']}", "", recipe["summary"].capitalize() + ".", ""]
+    lines = [f"# {Path(card['policy']).name}", "", recipe["summary"].capitalize() + ".", ""]
     lines += ["## How it was made", "", *_made(training), ""]
     lines += ["## Dynamic regret", ""]
     lines += [f"Mean ± standard error over {card['runs']} problems that training never saw (seed {card['seed']})."]
@@ -126,16 +136,29 @@ def _made(training: dict[str, Any]) -> list[str]:
     if progress["tuning_step"]:
         steps += f", then {progress['tuning_step']:,} on its own regret (learning rate {recipe['tuning_rate']:g})"
     share = progress["tokens"] / PAPER_TOKENS
+    kept = f"stored as dataset {training['data']}" if training.get("data") else "made while they were used"
+    if recipe.get("short"):
+        steps = f"{recipe['short']:.0%} of the steps on labels with fewer rounds first; {steps}"
     return [
         f"- Model: {config['form']} form, {config['backbone']}, {config['layers']} layers, {config['heads']} heads, "
         f"D={config['width']}, {training['parameters']:,} weights, kept in bfloat16.",
-        f"- Problems: `{recipe['worlds']}` of `pretraining/worlds.py`, made while they were used. Behaviours: "
-        f"{alg_0}{own}. Labels: {recipe['labels']}.",
+        f"- Problems: `{recipe['worlds']}` of `pretraining/worlds.py`, {kept}. Behaviours: {alg_0}{own}. Labels: "
+        f"{recipe['labels']}.",
         f"- Training: {steps}; {progress['seconds'] / 60:.1f} minutes on one {training['device']}, "
         f"{progress['tokens'] / 1e6:,.0f}M tokens, {share:.1%} of the paper's 3.2·10¹⁰. "
         f"Kept: the weights of step {progress['best_at']:,}, with the least regret while training.",
-        f"- Again: `driftformer pretrain {recipe['name']} --device cuda --out FOLDER`.",
+        f"- Again: `{_command(training)}`.",
     ]
+
+
+def _command(training: dict[str, Any]) -> str:
+    """How to make the policy again: the recipe, and every setting that differs from it."""
+    recipe = training["recipe"]
+    base = json.loads(json.dumps(asdict(RECIPES[recipe["name"]]))) if recipe["name"] in RECIPES else {}
+    changed = [f"--{key.replace('_', '-')} {value}" for key, value in recipe.items() if base.get(key, value) != value]
+    device = "" if training["device"] == "CPU core" else " --device cuda"
+    data = " --data DATASET" if training.get("data") else ""
+    return f"driftformer pretrain {recipe['name']}{device}{data} {' '.join([*changed, '--out FOLDER'])}"
 
 
 def _regret_table(regrets: list[dict[str, Any]]) -> list[str]:
@@ -154,6 +177,8 @@ def _cell(value: dict[str, float] | None) -> str:
 
 
 def _teacher(found: dict[str, Any], name: str) -> list[str]:
+    if "unmeasured" in found:
+        return [f"Not measured: {found['unmeasured']}."]
     lines = [
         f"Along {found['trajectories']} trajectories that {name} played itself, on new problems of the same world, "
         f"against the average of {found['copies']} copies of it, softened at temperature {found['temperature']:g}:",

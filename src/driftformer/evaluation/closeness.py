@@ -46,7 +46,7 @@ def measure_closeness(
         first = imitation.policy_distribution(model, problems, own)
         second = imitation.teacher_distribution(
             teacher, problems, own, randomness, copies=copies, temperature=temperature
-        ).log()
+        )
         index = own.arms.unsqueeze(2)
         ratio = imitation.distribution_ratio(first.gather(2, index).squeeze(2), second.gather(2, index).squeeze(2))
     return {

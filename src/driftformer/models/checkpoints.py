@@ -14,8 +14,8 @@ from driftformer.errors import InputError
 from driftformer.files import write_atomically
 from driftformer.models.configuration import PolicyConfig
 from driftformer.models.incontext import InContextPolicy
+from driftformer.policies import WEIGHTS
 
-WEIGHTS = "model.safetensors"
 CONFIG = "config.json"
 
 

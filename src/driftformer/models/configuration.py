@@ -12,6 +12,11 @@ Form = Literal["paper", "pointer"]
 Backbone = Literal["gpt2", "relu"]
 
 
+def tokens_in(form: Form, rounds: int) -> int:
+    """Tokens of a trajectory: 2T−1 in the paper's form, T in the pointer's."""
+    return 2 * rounds - 1 if form == "paper" else rounds
+
+
 class PolicyConfig(PreTrainedConfig):  # type: ignore[no-untyped-call]
     """Everything needed to build a policy before its weights are read."""
 
@@ -45,10 +50,9 @@ class PolicyConfig(PreTrainedConfig):  # type: ignore[no-untyped-call]
     def tokens_per_round(self) -> int:
         return 2 if self.form == "paper" else 1
 
-    @property
-    def slots(self) -> int:
-        """Tokens of a whole trajectory: 2T−1 in the paper's form, T in the pointer's."""
-        return self.tokens_per_round * self.horizon - (self.form == "paper")
+    def tokens_in(self, rounds: int) -> int:
+        """What is read up to the choice of some round."""
+        return tokens_in(self.form, rounds)
 
     @property
     def head_size(self) -> int:

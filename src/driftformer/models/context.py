@@ -35,8 +35,7 @@ def begin(policy: InContextPolicy, batch: int, rounds: int) -> Context:
     count = torch.zeros(batch, dtype=torch.long, device=device)
     zero = torch.zeros(batch, dtype=dtype, device=device)
     x = torch.zeros(batch, config.dim, dtype=dtype, device=device)
-    tokens = config.tokens_per_round * rounds - (config.form == "paper")
-    slots = empty_slots(config, batch, max(tokens, config.tokens_per_round), device, dtype)
+    slots = empty_slots(config, batch, max(config.tokens_in(rounds), config.tokens_per_round), device, dtype)
     return Context(slots, count, x, count.clone(), zero, zero.clone())
 
 
@@ -67,7 +66,7 @@ def logits_together(policy: InContextPolicy, context: Context, features: Tensor,
     tokens = _tokens(policy, context, features)
     first_outcome = policy.config.form == "paper" and t == 1
     tokens = tokens[:, 1:] if first_outcome else tokens
-    stop = policy.config.tokens_per_round * t - (policy.config.form == "paper")
+    stop = policy.config.tokens_in(t)
     start = stop - tokens.shape[1]
     places = torch.arange(start, stop, device=tokens.device).unsqueeze(0)
     visible = causal(tokens.shape[1], stop, tokens.device) if _needs_mask(policy, tokens) else None

@@ -40,7 +40,7 @@ class InContextPolicy(PreTrainedModel):  # type: ignore[no-untyped-call]
         self.embed_outcome = nn.Linear(known, config.width)
         if config.form == "paper":
             self.embed_state = nn.Linear(config.arms * config.dim, config.width)
-        self.positions = nn.Embedding(config.slots, config.width)
+        self.positions = nn.Embedding(config.tokens_in(config.horizon), config.width)
         self.backbone: Any = _gpt2(config) if config.backbone == "gpt2" else _relu(config)
         self.head = nn.Linear(config.width, config.arms if config.form == "paper" else config.dim)
         self.post_init()  # type: ignore[no-untyped-call]
@@ -102,7 +102,9 @@ class InContextPolicy(PreTrainedModel):  # type: ignore[no-untyped-call]
 
     def forward(self, features: Tensor, arms: Tensor, rewards: Tensor, seen: Tensor | None = None) -> Tensor:
         """Logits of every round of whole trajectories, `[B, T, A]`, from `[B, T, A, d]`, `[B, T]` and `[B, T]`."""
+        kind = self.embed_outcome.weight.dtype
         seen = torch.ones_like(rewards) if seen is None else seen
+        features, rewards, seen = features.to(kind), rewards.to(kind), seen.to(kind)
         tokens = self.trajectory_tokens(features, arms, rewards, seen)
         tokens = tokens.to(_compute_type(tokens))
         places = torch.arange(tokens.shape[1], device=tokens.device).unsqueeze(0)

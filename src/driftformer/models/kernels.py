@@ -31,7 +31,7 @@ def _forward(
     SIZE: tl.constexpr, PADDED: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
     """One block of queries of one head: softmax(qkᵀ·scale)·v with a running maximum."""
-    block, which = tl.program_id(0), tl.program_id(1)
+    which, block = tl.program_id(0), tl.program_id(1)
     b, h = (which // heads).to(tl.int64), (which % heads).to(tl.int64)
     row = block * ROWS + tl.arange(0, ROWS)
     column = tl.arange(0, COLUMNS)
@@ -134,7 +134,7 @@ def _causal_attention(q: Tensor, k: Tensor, v: Tensor, scale: float) -> tuple[Te
     batch, heads, tokens, size = q.shape
     out = torch.empty(batch, tokens, heads, size, device=q.device, dtype=q.dtype)
     lse = torch.empty(batch * heads, tokens, device=q.device, dtype=torch.float32)
-    grid = (triton.cdiv(tokens, _FORWARD["ROWS"]), batch * heads)
+    grid = (batch * heads, triton.cdiv(tokens, _FORWARD["ROWS"]))  # the first axis may be as long as it likes
     _forward[grid](
         q, k, v, out, lse, *_strides(q, k, v, out.transpose(1, 2)), tokens, heads, scale * _LOG2E,
         SIZE=size, PADDED=_padded(size), **_FORWARD,

@@ -22,17 +22,20 @@ from safetensors.torch import load, save
 
 from driftformer.errors import InputError, require_count
 from driftformer.files import read_json, write_atomically, write_json
+from driftformer.models.configuration import tokens_in
 from driftformer.pretraining.collect import check_behaviours, collect
 from driftformer.pretraining.label import check_labels, label
 from driftformer.pretraining.play import Player
 from driftformer.pretraining.problems import unroll
 from driftformer.pretraining.recipes import Recipe
-from driftformer.pretraining.stream import TRAINING_SEED, Batch, trajectory_tokens
+from driftformer.pretraining.stream import TRAINING_SEED, Batch
 from driftformer.pretraining.worlds import World, describe, worlds_of
 from driftformer.randomness import Randomness
 from driftformer.simulation.rollout import one_thread
 
 _FORMAT = 1
+
+_MEND = "repeat its collect command, which makes it again"
 
 SHARD = {"cpu": 640, "cuda": 16_384}
 """Trajectories in a shard, by device: as many as are fastest to simulate at once."""
@@ -88,11 +91,12 @@ def collect_dataset(
     }
     done = _begun(out, about)
     for number, plan in enumerate(_plan(worlds, trajectories, SHARD[kind])):
-        if number >= len(done):
+        if number >= len(done) or not _is_whole(out, done[number]):
             content = _collect_shard(worlds[plan.world], plan.count, number, behaviours, labels, seed, device)
             name = f"{number:05d}.safetensors"
             write_atomically(out / "shards" / name, content)
-            done.append({"file": name, "world": plan.world, "count": plan.count, "sha256": _checksum(content)})
+            entry = {"file": name, "world": plan.world, "count": plan.count, "sha256": _checksum(content)}
+            done[number : number + 1] = [entry]
             write_json(out / "manifest.json", {**about, "shards": done})
         if on_trajectories is not None:
             on_trajectories(plan.count)
@@ -100,10 +104,11 @@ def collect_dataset(
 
 
 def _begun(out: Path, about: dict[str, Any]) -> list[dict[str, Any]]:
-    """The shards that an earlier collection of the same kind has finished."""
+    """The shards that an earlier collection of the same kind has finished; the folder is claimed if there is none."""
     if not (out / "manifest.json").exists():
-        if out.exists() and any(out.iterdir()):
-            raise InputError(f"out is '{out}', a folder that is not empty and holds no dataset; name a new one")
+        if out.exists() and (not out.is_dir() or any(out.iterdir())):
+            raise InputError(f"out is '{out}', a file or a folder with other things; name a new folder")
+        write_json(out / "manifest.json", {**about, "shards": []})
         return []
     known = read_json(out / "manifest.json")
     for key, value in about.items():
@@ -113,6 +118,11 @@ def _begun(out: Path, about: dict[str, Any]) -> list[dict[str, Any]]:
                 "name another folder"
             )
     return list(known["shards"])
+
+
+def _is_whole(out: Path, shard: dict[str, Any]) -> bool:
+    path = out / "shards" / shard["file"]
+    return path.exists() and _checksum(path.read_bytes()) == shard.get("sha256")
 
 
 def _collect_shard(
@@ -150,6 +160,7 @@ class StoredStream:
         self.worlds = worlds_of(recipe.worlds)
         self._check()
         self._shards = self._about["shards"]
+        self.identity = _checksum((folder / "manifest.json").read_bytes())[:12]
 
     def _check(self) -> None:
         about = self._about
@@ -191,7 +202,7 @@ class StoredStream:
         randomness = Randomness(TRAINING_SEED + self._about["seed"], (place,), size=shard["count"], device=self._device)
         with torch.no_grad():
             problems = unroll(world.environment, randomness, self._dim)
-        size = max(1, self._recipe.tokens // trajectory_tokens(self._recipe, world.environment.horizon))
+        size = max(1, self._recipe.tokens // tokens_in(self._recipe.form, world.environment.horizon))
         mixed = np.random.default_rng([self._recipe.seed, number]).permutation(shard["count"])
         for rows in torch.split(torch.from_numpy(mixed).to(self._device), size):
             yield Batch(
@@ -204,11 +215,13 @@ class StoredStream:
     def _read(self, shard: dict[str, Any]) -> dict[str, torch.Tensor]:
         path = self._folder / "shards" / shard["file"]
         if not path.exists():
-            raise InputError(f"dataset shard {path} is missing; delete manifest.json there and collect again")
+            raise InputError(f"dataset shard {path} is missing; {_MEND}")
         content = path.read_bytes()
         if _checksum(content) != shard.get("sha256"):
-            raise InputError(f"dataset shard {path} does not match its checksum; collect it again")
+            raise InputError(
+                f"dataset shard {path} does not match its checksum; repeat its collect command, which mends it"
+            )
         try:
             return {name: value.to(self._device) for name, value in load(content).items()}
         except SafetensorError as error:
-            raise InputError(f"dataset shard {path} is broken ({error}); collect it again") from None
+            raise InputError(f"dataset shard {path} is broken ({error}); {_MEND}") from None

@@ -50,8 +50,8 @@ def teacher_distribution(
     temperature: float = TEMPERATURE,
     copies: int = COPIES,
 ) -> Tensor:
-    """Alg_B(· | D_{t-1}, s_t) in its soft form along recorded histories, `[P, T, A]`."""
-    total = torch.zeros_like(problems.means)
+    """Log-probabilities of Alg_B(· | D_{t-1}, s_t) in its soft form along recorded histories, `[P, T, A]`."""
+    total = torch.full_like(problems.means, -math.inf, dtype=torch.double)
     for copy in range(copies):
         follower = Follower(teacher, problems, randomness.stream(f"teacher-{copy}"))
         for t in range(trajectories.arms.shape[1]):
@@ -59,9 +59,10 @@ def teacher_distribution(
             values = getattr(follower.info, "values", None)
             if values is None:
                 raise InputError(f"teacher is '{teacher.name}', which compares no values; use one that does")
-            total[:, t] += (values / temperature).softmax(dim=1)
+            soft = (values.double() / temperature).log_softmax(dim=1)
+            total[:, t] = torch.logaddexp(total[:, t], soft)
             follower.update(t, trajectories.arms[:, t], trajectories.rewards[:, t])
-    return total / copies
+    return total - math.log(copies)
 
 
 @torch.no_grad()
@@ -87,12 +88,13 @@ def uniform_distribution(problems: Problems) -> Tensor:
 
 
 def closeness(teacher: Tensor, algorithm: Tensor) -> Closeness:
-    """Compare a teacher's probabilities with an algorithm's log-probabilities, both `[P, T, A]`."""
-    likelihood = (teacher * algorithm).sum(dim=2)  # [P, T]
-    entropy = -torch.special.entr(teacher).sum(dim=2)
+    """Compare the log-probabilities of a teacher and of an algorithm, both `[P, T, A]`."""
+    probability = teacher.exp()
+    likelihood = (probability * algorithm).sum(dim=2)  # [P, T]
+    negative_entropy = (probability * teacher).sum(dim=2)
     return Closeness(
-        kl=(entropy - likelihood).mean(dim=0),
-        agreement=(teacher * algorithm.exp()).sum(dim=2).mean(dim=0),
+        kl=(negative_entropy - likelihood).mean(dim=0),
+        agreement=(probability * algorithm.exp()).sum(dim=2).mean(dim=0),
         log_likelihood=likelihood.mean(dim=0),
     )
 

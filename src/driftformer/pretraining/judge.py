@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from driftformer.models.sampling import standard_gumbel
 from driftformer.pretraining.play import Player
 from driftformer.pretraining.problems import unroll
-from driftformer.pretraining.stream import standard_gumbel
 from driftformer.pretraining.worlds import World
 from driftformer.randomness import Randomness
 

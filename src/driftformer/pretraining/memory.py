@@ -13,7 +13,6 @@ _SPARE = 0.8
 
 def fitting_tokens(model: nn.Module, config: PolicyConfig, horizon: int) -> int:
     """Tokens of the largest step that would fit into the device's free memory, from one trajectory's."""
-    length = config.tokens_per_round * horizon - (config.form == "paper")
     torch.cuda.empty_cache()
     free, _ = torch.cuda.mem_get_info()
     torch.cuda.reset_peak_memory_stats()
@@ -23,4 +22,4 @@ def fitting_tokens(model: nn.Module, config: PolicyConfig, horizon: int) -> int:
     arms = torch.zeros(1, horizon, dtype=torch.long, device=device)
     model(features, arms, torch.zeros(1, horizon, device=device)).float().sum().backward()
     used = max(1, torch.cuda.max_memory_allocated() - before)
-    return int(_SPARE * free / used) * length
+    return int(_SPARE * free / used) * config.tokens_in(horizon)

@@ -37,11 +37,6 @@ class Problems:
         """What some arms `[P, T]` bring with standard noise `[P, T]`."""
         return self.means.gather(2, arms.unsqueeze(2)).squeeze(2) + self.spread * noise
 
-    def chosen(self, arms: Tensor) -> Tensor:
-        """The features of some arms, `[P, T, d]`."""
-        index = arms[..., None, None].expand(-1, -1, 1, self.features.shape[3])
-        return self.features.gather(2, index).squeeze(2)
-
     def rows(self, rows: slice | Tensor) -> Problems:
         return Problems(self.features[rows], self.means[rows], self.spread[rows])
 

@@ -64,6 +64,9 @@ class Recipe:
             require_count(name, getattr(self, name), most=10**9)
         for name in ("rate", "tuning_rate", "clip", "tuning_clip"):
             require_real(name, getattr(self, name), 0.0, above=True)
+        require_count("seed", self.seed, 0, most=2**40)
+        for name in ("weight_decay", "tuning_future"):
+            require_real(name, getattr(self, name), 0.0)
         for name in ("own", "short"):
             require_real(name, getattr(self, name), 0.0, most=1.0)
 

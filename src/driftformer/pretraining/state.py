@@ -41,34 +41,51 @@ def _names(optimizer: torch.optim.Optimizer, policy: nn.Module) -> dict[str, nn.
     return {name: parameter for name, parameter in policy.named_parameters() if id(parameter) in held}
 
 
+_SIZES = ("tokens", "generation", "tuning_tokens", "summary")
+"""May change from one sitting to the next: how much is done at once, as far as memory goes."""
+
+
 def save_state(
-    path: Path, recipe: Recipe, policy: nn.Module, optimizer: torch.optim.Optimizer, progress: Progress
+    path: Path,
+    recipe: Recipe,
+    setting: dict[str, Any],
+    policy: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    progress: Progress,
 ) -> None:
+    """`setting` is what else must stay as it is: the data, the worlds, the number of processes."""
     tensors: dict[str, Tensor] = {f"weights.{name}": value for name, value in policy.state_dict().items()}
     for name, parameter in _names(optimizer, policy).items():
         for key, value in optimizer.state.get(parameter, {}).items():
             tensors[f"optimizer.{name}:{key}"] = value
     content = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
-    about = {"format": _FORMAT, "recipe": asdict(recipe), "progress": asdict(progress)}
+    about = {"format": _FORMAT, "recipe": _fixed(recipe), "setting": setting, "progress": asdict(progress)}
     write_atomically(path, save(content, metadata={"driftformer": json.dumps(about)}))
 
 
-def load_state(path: Path, recipe: Recipe, policy: nn.Module, optimizer: torch.optim.Optimizer) -> Progress:
+def _fixed(recipe: Recipe) -> dict[str, Any]:
+    return {key: value for key, value in asdict(recipe).items() if key not in _SIZES}
+
+
+def load_state(
+    path: Path, recipe: Recipe, setting: dict[str, Any], policy: nn.Module, optimizer: torch.optim.Optimizer
+) -> Progress:
     """Take up a training where it stopped; refuse a state that is broken or of another recipe."""
     try:
         with safe_open(path, framework="pt") as file:
             about: dict[str, Any] = json.loads(file.metadata()["driftformer"])
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        stored = {"format": about["format"], **about["recipe"], **about["setting"]}
+        progress = Progress(**about["progress"])
     except (SafetensorError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"training state {path} is broken ({error}); delete its folder and begin again") from None
-    asked = json.loads(json.dumps(asdict(recipe)))
-    differing = [key for key in asked if about.get("recipe", {}).get(key) != asked[key]]
-    if about.get("format") != _FORMAT or differing:
-        field = differing[0] if differing else "format"
-        raise InputError(
-            f"training state {path} is of another recipe ({field} is {about.get('recipe', {}).get(field)} there and "
-            f"{asked.get(field)} here); repeat that recipe, or name another folder"
-        )
+    asked = json.loads(json.dumps({"format": _FORMAT, **_fixed(recipe), **setting}))
+    for key, value in asked.items():
+        if stored.get(key) != value:
+            raise InputError(
+                f"training state {path} is of another training ({key} is {_brief(stored.get(key))} there and "
+                f"{_brief(value)} here); repeat that one, or name another folder"
+            )
     weights = {name.removeprefix("weights."): value for name, value in tensors.items() if name.startswith("weights.")}
     policy.load_state_dict(weights)
     for name, parameter in _names(optimizer, policy).items():
@@ -79,4 +96,9 @@ def load_state(path: Path, recipe: Recipe, policy: nn.Module, optimizer: torch.o
                 key: value.to(parameter.device) if key != "step" or optimizer.defaults["capturable"] else value
                 for key, value in moments.items()
             }
-    return Progress(**about["progress"])
+    return progress
+
+
+def _brief(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 60 else text[:57] + "…"

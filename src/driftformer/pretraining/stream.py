@@ -15,6 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from driftformer.models.configuration import tokens_in
+from driftformer.models.sampling import standard_gumbel
 from driftformer.pretraining.collect import Trajectories, collect, uniform_arms
 from driftformer.pretraining.label import label
 from driftformer.pretraining.play import Player
@@ -37,15 +39,15 @@ class Batch:
     labels: Tensor  # [B, T]
 
 
-def trajectory_tokens(recipe: Recipe, horizon: int) -> int:
-    return 2 * horizon - 1 if recipe.form == "paper" else horizon
-
-
 class Stream(Protocol):
     """Where a training gets its data from."""
 
     @property
     def worlds(self) -> list[World]: ...
+    @property
+    def identity(self) -> str | None:
+        """Of a dataset; None where trajectories are made while they are used."""
+        ...
 
     def world_of(self, generation: int, step: int) -> World:
         """Which world a generation shows that begins after so many steps."""
@@ -63,6 +65,7 @@ class FreshStream:
         self._recipe, self._dim, self._device = recipe, dim, device
         self._process, self._processes = process, processes
         self.worlds = worlds_of(recipe.worlds)
+        self.identity: str | None = None
 
     def world_of(self, generation: int, step: int) -> World:
         """Drawn by share, the same in every process; at first its rounds are cut short."""
@@ -72,7 +75,7 @@ class FreshStream:
 
     def batch_of(self, world: World) -> int:
         """Trajectories in a step of this process."""
-        whole = self._recipe.tokens // trajectory_tokens(self._recipe, world.environment.horizon)
+        whole = self._recipe.tokens // tokens_in(self._recipe.form, world.environment.horizon)
         return max(1, whole // self._processes)
 
     def steps_of(self, world: World) -> int:
@@ -116,11 +119,6 @@ def halvings(step: int, recipe: Recipe) -> int:
     """How often the horizon is halved at some step: three times at first, then twice, then once."""
     short = recipe.short * recipe.steps
     return 3 - int(3 * step / short) if step < short else 0
-
-
-def standard_gumbel(uniform: Tensor) -> Tensor:
-    """Standard Gumbel numbers from uniform ones: argmax(logits + these) is a sample of the softmax."""
-    return -torch.log(-torch.log(uniform.clamp(1e-7, 1 - 1e-7)))
 
 
 def draw_world(worlds: list[World], seed: int, number: int) -> World:

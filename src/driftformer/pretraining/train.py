@@ -13,7 +13,7 @@ import json
 import math
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +22,10 @@ from accelerate import Accelerator
 from torch import Tensor
 from torch.nn import functional
 
-from driftformer.errors import InputError, require_real
-from driftformer.files import write_json
+from driftformer.errors import InputError, require_count, require_real
+from driftformer.files import read_json, write_atomically, write_json
 from driftformer.models.checkpoints import policy_sizes, save_policy
-from driftformer.models.configuration import PolicyConfig
+from driftformer.models.configuration import PolicyConfig, tokens_in
 from driftformer.models.incontext import InContextPolicy, placed
 from driftformer.policies import TRAINING
 from driftformer.pretraining.collect import check_behaviours
@@ -38,7 +38,7 @@ from driftformer.pretraining.play import Player
 from driftformer.pretraining.recipes import Recipe
 from driftformer.pretraining.state import Progress, load_state, save_state
 from driftformer.pretraining.step import Stepper
-from driftformer.pretraining.stream import FreshStream, Stream, draw_world, trajectory_tokens
+from driftformer.pretraining.stream import FreshStream, Stream, draw_world
 from driftformer.pretraining.tuning import regret_loss, roll
 from driftformer.pretraining.worlds import describe, worlds_of
 
@@ -119,8 +119,12 @@ def train(
     seconds, and at the end.
     """
     require_real("max_minutes", max_minutes, 0.0, above=True, most=math.inf)
+    require_count("evaluate_every", evaluate_every)
+    require_count("evaluate_problems", evaluate_problems)
     check_behaviours(recipe.behaviours)
     check_labels(recipe.labels)
+    if data is not None:  # what is stored was played by others, all rounds of it
+        recipe = replace(recipe, own=0.0, short=0.0)
     training = _Training(recipe, Path(out), device, evaluate_every, evaluate_problems, data, on_report, save_every)
     return training.run(max_minutes)
 
@@ -139,7 +143,10 @@ class _Training:
     ) -> None:
         self._recipe, self._out, self._on_report = recipe, out, on_report
         self._every, self._problems = evaluate_every, evaluate_problems
-        on_cpu = torch.device(device).type == "cpu"
+        asked = torch.device(device)
+        on_cpu = asked.type == "cpu"
+        if asked.index is not None and not on_cpu:
+            torch.cuda.set_device(asked)
         self._accelerator = Accelerator(mixed_precision="no" if on_cpu else "bf16", cpu=on_cpu)
         self._device: torch.device = self._accelerator.device
         self._policy = self._new_policy()
@@ -150,10 +157,16 @@ class _Training:
             fused=not on_cpu,
             capturable=not on_cpu,
         )
+        self._stream = self._open(data)
+        self._setting = {
+            "data": self._stream.identity,
+            "worlds described": describe(self._stream.worlds),
+            "processes": self._accelerator.num_processes,
+        }
         self._progress = Progress()
         self._state = out / "state.safetensors"
         if self._state.exists():
-            self._progress = load_state(self._state, recipe, self._policy, self._optimizer)
+            self._progress = load_state(self._state, recipe, self._setting, self._policy, self._optimizer)
         self._player = Player(self._policy)
         if not on_cpu:
             torch.set_float32_matmul_precision("high")
@@ -162,7 +175,6 @@ class _Training:
         self._model = self._accelerator.prepare(self._policy)
         self._stepper = Stepper(self._accelerator, self._model, self._optimizer)
         self._regret_loss = functools.partial(tuning_loss, recipe.tuning_rollouts, recipe.tuning_future)
-        self._stream = self._open(data)
         self._meter = Meter()
         self._began = self._mark = time.perf_counter()
         self._log = _Log(out, self._progress) if self._accelerator.is_main_process else None
@@ -183,17 +195,31 @@ class _Training:
 
     def run(self, max_minutes: float) -> Progress:
         deadline = self._began + 60 * max_minutes
+        phase = "labels"
         try:
-            while self._progress.step < self._recipe.steps and time.perf_counter() < deadline:
+            while self._progress.step < self._recipe.steps and not self._is_over(deadline):
                 self._one_generation()
                 self._save_now_and_then()
-            while self._tuning_left() and time.perf_counter() < deadline:
+            phase = "regret"
+            while self._tuning_left() and not self._is_over(deadline):
                 self._one_tuning_step()
                 self._save_now_and_then()
         except torch.OutOfMemoryError as error:
-            raise InputError(self._too_large()) from error
+            raise InputError(self._too_large(phase)) from error
         self._save()
         return self._progress
+
+    def _is_over(self, deadline: float) -> bool:
+        """Whether time is up; all processes agree on it."""
+        over = torch.tensor(float(time.perf_counter() >= deadline), device=self._device)
+        return float(self._together(over)) > 0
+
+    def _together(self, value: Tensor) -> Tensor:
+        """A number's mean over all processes."""
+        if self._accelerator.num_processes == 1:
+            return value
+        mean: Tensor = self._accelerator.reduce(value.detach().clone(), "mean")
+        return mean
 
     def _tuning_left(self) -> bool:
         return self._progress.step >= self._recipe.steps and self._progress.tuning_step < self._recipe.tuning_steps
@@ -253,7 +279,7 @@ class _Training:
 
     def _count(self, rows: int, horizon: int) -> None:
         """Add up the tokens of a step over all processes."""
-        length = trajectory_tokens(self._recipe, horizon)
+        length = tokens_in(self._recipe.form, horizon)
         tokens = int(rows * length * self._accelerator.num_processes)
         self._progress.tokens += tokens
         self._meter.add(tokens, tokens * training_flops_per_token(self._policy.config, length), 0.0)
@@ -266,21 +292,25 @@ class _Training:
         return seconds
 
     def _tell(self, phase: str, step: int, steps: int, loss: Tensor, rate: float, judged: bool) -> None:
-        value = float(loss.detach())  # waits for the device
+        value = float(self._together(loss.detach()))  # waits for the device
         self._meter.add(0, 0.0, self._lap())
-        if not math.isfinite(value):
-            raise InputError(
-                f"the loss is {value} at step {step}; nothing of this sitting's last steps was saved: "
-                "run again with a lower rate"
-            )
+        self._check(value, step)
         speed, teraflops = self._meter.read()
         regret = self._judge(step if phase == "labels" else self._recipe.steps + step) if judged else None
         self._lap()  # judging is training time, but says nothing about speed
         if self._log is not None:
-            self._log.keep(phase, step, loss, rate)
+            self._log.keep(phase, step, loss, rate, regret)
             self._log.write(step if phase == "labels" else self._recipe.steps + step, speed, teraflops, regret)
         if self._on_report is not None and self._accelerator.is_main_process:
             self._on_report(Report(phase, step, steps, value, speed, teraflops, regret))
+
+    def _check(self, loss: float, step: int) -> None:
+        """Stop where the loss is no number, before a state that holds none is saved."""
+        if not math.isfinite(loss):
+            raise InputError(
+                f"the loss is {loss} by step {step}; the last saved state is from before: begin again in a new folder "
+                "with a lower rate"
+            )
 
     def _judge(self, at: int) -> float:
         """Measure regret, keep the policy if it is the best so far."""
@@ -301,6 +331,8 @@ class _Training:
             "policy": policy_sizes(self._policy.config),
             "parameters": sum(parameter.numel() for parameter in self._policy.parameters() if parameter.requires_grad),
             "worlds": describe(self._stream.worlds),
+            "data": self._stream.identity,
+            "processes": self._accelerator.num_processes,
             "progress": asdict(self._progress),
             "device": torch.cuda.get_device_name() if cuda else "CPU core",
             "torch": torch.__version__,
@@ -312,25 +344,34 @@ class _Training:
 
     def _save(self) -> None:
         self._lap()
+        progress = self._progress
+        if self._log is not None and self._log.latest is not None:
+            self._check(float(self._log.latest), progress.tuning_step or progress.step)
         if self._accelerator.is_main_process:
             best = self._out / "best" / TRAINING
-            if best.exists():  # the time and the steps spent, also after the best
-                write_json(best, self._made())
-            save_state(self._state, self._recipe, self._policy, self._optimizer, self._progress)
+            if best.exists():  # the time and the steps spent, also after the best, which stays as it was written
+                kept = read_json(best)["progress"]
+                made = self._made()
+                made["progress"] |= {"best": kept["best"], "best_at": kept["best_at"]}
+                write_json(best, made)
+            if self._log is not None:
+                self._log.settle()
+            save_state(self._state, self._recipe, self._setting, self._policy, self._optimizer, progress)
         self._saved_at = time.perf_counter()
 
-    def _too_large(self) -> str:
+    def _too_large(self, phase: str) -> str:
         """What to say when the device's memory is full; the last saved state is untouched."""
         horizon = max(world.environment.horizon for world in self._stream.worlds)
         try:
             fits = fitting_tokens(self._model, self._policy.config, horizon)
         except torch.OutOfMemoryError:
             fits = 0
-        hint = (
-            f"about --tokens {fits} would fit" if fits else "not even one trajectory fits: give fewer layers or width"
-        )
-        wanted = f"tokens is {self._recipe.tokens} and tuning_tokens {self._recipe.tuning_tokens}"
-        return f"{wanted}, too many for this device's memory; {hint} (the last saved state is whole: go on from it)"
+        option, given = "tokens", self._recipe.tokens
+        if phase == "regret":
+            option, given, fits = "tuning_tokens", self._recipe.tuning_tokens, fits * self._recipe.tuning_updates
+        flag = option.replace("_", "-")
+        hint = f"about --{flag} {fits} would fit" if fits else "not one trajectory fits: give fewer layers or width"
+        return f"{option} is {given}, too many for this device's memory; {hint}; with that, go on in the same folder"
 
 
 def _groups(policy: InContextPolicy, decay: float) -> list[dict[str, Any]]:
@@ -348,32 +389,44 @@ class _Log:
     def __init__(self, out: Path, progress: Progress) -> None:
         out.mkdir(parents=True, exist_ok=True)
         self._path = out / "log.jsonl"
-        self._waiting: list[tuple[str, int, Tensor, float]] = []
+        self._waiting: list[tuple[str, int, Tensor, float, float | None]] = []
+        self.latest: Tensor | None = None
         self._forget_after(progress)
         from torch.utils.tensorboard import SummaryWriter
 
         self._board = SummaryWriter(str(out / "tensorboard"))
 
     def _forget_after(self, progress: Progress) -> None:
-        """Steps after the saved state will come again."""
+        """Steps after the saved state will come again; of a killed write half a line may be left."""
         if not self._path.exists():
             return
         done = {"labels": progress.step, "regret": progress.tuning_step}
-        lines = self._path.read_text().splitlines()
-        kept = [line for line in lines if (entry := json.loads(line))["step"] <= done[entry["phase"]]]
-        self._path.write_text("".join(f"{line}\n" for line in kept))
+        kept = []
+        for line in self._path.read_text().splitlines():
+            try:
+                entry = json.loads(line)
+            except ValueError:
+                continue
+            if entry["step"] <= done[entry["phase"]]:
+                kept.append(line)
+        write_atomically(self._path, "".join(f"{line}\n" for line in kept).encode())
 
-    def keep(self, phase: str, step: int, loss: Tensor, rate: float) -> None:
-        self._waiting.append((phase, step, loss.detach(), rate))
+    def keep(self, phase: str, step: int, loss: Tensor, rate: float, regret: float | None = None) -> None:
+        self.latest = loss.detach()
+        self._waiting.append((phase, step, self.latest, rate, regret))
+
+    def settle(self) -> None:
+        """Write what waits."""
+        with self._path.open("a") as file:
+            for phase, step, loss, rate, regret in self._waiting:
+                entry: dict[str, Any] = {"phase": phase, "step": step, "loss": float(loss), "rate": rate}
+                entry |= {} if regret is None else {"regret": regret}
+                file.write(json.dumps(entry) + "\n")
+        self._waiting.clear()
 
     def write(self, at: int, speed: float, teraflops: float, regret: float | None) -> None:
-        with self._path.open("a") as file:
-            for place, (phase, step, loss, rate) in enumerate(self._waiting):
-                entry: dict[str, Any] = {"phase": phase, "step": step, "loss": float(loss), "rate": rate}
-                if regret is not None and place == len(self._waiting) - 1:
-                    entry["regret"] = regret
-                file.write(json.dumps(entry) + "\n")
-        phase, _, loss, rate = self._waiting[-1]
+        """Write what waits, and tell TensorBoard."""
+        phase, _, loss, rate, _ = self._waiting[-1]
         self._board.add_scalar(f"loss/{phase}", float(loss), at)
         self._board.add_scalar("rate", rate, at)
         self._board.add_scalar("speed/tokens_per_second", speed, at)
@@ -381,4 +434,4 @@ class _Log:
         if regret is not None:
             self._board.add_scalar("regret", regret, at)
         self._board.flush()
-        self._waiting.clear()
+        self.settle()

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from driftformer.models.sampling import standard_gumbel
 from driftformer.pretraining.play import Played, Player
 from driftformer.pretraining.problems import Problems, unroll
 from driftformer.pretraining.recipes import Recipe
-from driftformer.pretraining.stream import standard_gumbel
 from driftformer.pretraining.worlds import World
 from driftformer.randomness import Randomness
 
