@@ -20,6 +20,7 @@ import driftformer as df
 from benchmarks.compare import cpu_seconds, ours, put
 from driftformer.agents.incontext import InContext
 from driftformer.models.context import begin, next_logits, record
+from driftformer.policies import shipped
 from driftformer.pretraining.dataset import collect_dataset
 from driftformer.pretraining.play import play
 from driftformer.pretraining.problems import unroll
@@ -111,7 +112,7 @@ def report(policies: list[str], turns: int) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--policies", nargs="+", default=["high", "cosine"])
+    parser.add_argument("--policies", nargs="+", default=shipped())
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--write", action="store_true", help="also put the tables into docs/benchmarks.md")
     options = parser.parse_args()

@@ -190,6 +190,18 @@ def test_every_recipe_describes_a_policy(name: str) -> None:
     assert config.horizon in (30, 200, 1000)
 
 
+@pytest.mark.parametrize("name", [name for name in RECIPES if name not in ("tiny", "paper")])
+def test_every_recipe_runs_in_small(name: str, tmp_path: Path) -> None:
+    """Its worlds, behaviours and labels with a toy model: one step on labels, one on regret, one judgement."""
+    horizon = policy_config(RECIPES[name]).horizon
+    sizes = {"layers": 1, "heads": 2, "width": 16, "tokens": 8 * horizon, "generation": 4, "tuning_tokens": 8 * horizon}
+    recipe = recipe_of(name, **sizes, steps=1, warmup=1, tuning_steps=min(1, RECIPES[name].tuning_steps))
+    done = train(recipe, tmp_path, evaluate_every=1, evaluate_problems=2)
+    assert (done.step, done.tuning_step) == (1, recipe.tuning_steps)
+    assert done.best is not None
+    assert 0 < done.best < 3
+
+
 def test_a_recipe_refuses_what_cannot_be() -> None:
     with pytest.raises(InputError, match="did you mean 'cosine'"):
         recipe_of("cosin")

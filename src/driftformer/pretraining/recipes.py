@@ -101,7 +101,7 @@ RECIPES: dict[str, Recipe] = {
             name="low",
             summary="the paper's Low policy: stationary rewards in [0, 1] only",
             worlds="low",
-            steps=3000,
+            steps=2500,
             generation=4096,
         ),
         _HIGH,
@@ -111,7 +111,7 @@ RECIPES: dict[str, Recipe] = {
             summary="as high, with MASTER+LinUCB's arms as labels",
             labels="master-linucb",
             behaviours={"random": 0.5, "master-linucb": 0.5},
-            steps=4000,
+            steps=3000,
         ),
         replace(
             _HIGH,
@@ -119,7 +119,7 @@ RECIPES: dict[str, Recipe] = {
             summary="as high, with MASTER+TS's arms as labels",
             labels="master-thompson",
             behaviours={"random": 0.5, "master-thompson": 0.5},
-            steps=4000,
+            steps=3000,
         ),
         _COSINE,
         replace(
@@ -128,7 +128,7 @@ RECIPES: dict[str, Recipe] = {
             summary="the generalist: stationary, cosines, windows, jumps, walks, many units and noise levels",
             worlds="drift",
             steps=7000,
-            tuning_steps=1200,
+            tuning_steps=900,
         ),
         replace(
             _HIGH,

@@ -69,7 +69,7 @@ class FreshStream:
 
     def world_of(self, generation: int, step: int) -> World:
         """Drawn by share, the same in every process; at first its rounds are cut short."""
-        world = draw_world(self.worlds, self._recipe.seed, generation)
+        world = self.worlds[draw_place(self.worlds, self._recipe.seed, generation)]
         horizon = max(1, world.environment.horizon >> halvings(step, self._recipe))
         return replace(world, environment=replace(world.environment, horizon=horizon))
 
@@ -79,9 +79,11 @@ class FreshStream:
         return max(1, whole // self._processes)
 
     def steps_of(self, world: World) -> int:
-        """Steps in a generation."""
-        share = self._recipe.generation * self.worlds[0].environment.horizon // world.environment.horizon
-        return max(1, share // self._processes // self.batch_of(world))
+        """Steps in a generation: where rounds are more than in the first world, up to half as many trajectories."""
+        horizon = self.worlds[0].environment.horizon
+        most = self._recipe.generation * horizon // world.environment.horizon
+        most = max(most, self._recipe.generation // 2)
+        return max(1, most // self._processes // self.batch_of(world))
 
     def generation(self, number: int, step: int, player: Player) -> Iterator[Batch]:
         world = self.world_of(number, step)
@@ -121,9 +123,8 @@ def halvings(step: int, recipe: Recipe) -> int:
     return 3 - int(3 * step / short) if step < short else 0
 
 
-def draw_world(worlds: list[World], seed: int, number: int) -> World:
-    """One of several worlds by share, from (seed, number) alone."""
+def draw_place(worlds: list[World], seed: int, number: int) -> int:
+    """The place of one of several worlds, drawn by share, from (seed, number) alone."""
     root = np.random.SeedSequence(seed, spawn_key=(number, zlib.crc32(b"world")))
     shares = np.array([world.share for world in worlds])
-    place = np.random.default_rng(root).choice(len(worlds), p=shares / shares.sum())
-    return worlds[int(place)]
+    return int(np.random.default_rng(root).choice(len(worlds), p=shares / shares.sum()))

@@ -38,8 +38,8 @@ from driftformer.pretraining.play import Player
 from driftformer.pretraining.recipes import Recipe
 from driftformer.pretraining.state import Progress, load_state, save_state
 from driftformer.pretraining.step import Stepper
-from driftformer.pretraining.stream import FreshStream, Stream, draw_world
-from driftformer.pretraining.tuning import regret_loss, roll
+from driftformer.pretraining.stream import FreshStream, Stream
+from driftformer.pretraining.tuning import Simulator, regret_loss
 from driftformer.pretraining.worlds import describe, worlds_of
 
 
@@ -158,6 +158,14 @@ class _Training:
             capturable=not on_cpu,
         )
         self._stream = self._open(data)
+        self._simulator = Simulator(
+            self._stream.worlds,
+            recipe,
+            self._policy.config.dim,
+            self._device,
+            self._accelerator.process_index,
+            self._accelerator.num_processes,
+        )
         self._setting = {
             "data": self._stream.identity,
             "worlds described": describe(self._stream.worlds),
@@ -244,19 +252,9 @@ class _Training:
 
     def _one_tuning_step(self) -> None:
         recipe, progress = self._recipe, self._progress
-        world = draw_world(self._stream.worlds, recipe.seed + 1, progress.tuning_step)
-        rolled = roll(
-            world,
-            recipe,
-            self._player,
-            progress.tuning_step,
-            self._policy.config.dim,
-            self._device,
-            self._accelerator.process_index,
-            self._accelerator.num_processes,
-        )
+        rolled = self._simulator.roll(progress.tuning_step, self._player)
         rate = learning_rate(progress.tuning_step, recipe.tuning_steps, recipe.warmup // 10, recipe.tuning_rate)
-        horizon, rows = world.environment.horizon, len(rolled.played.arms)
+        rows, horizon = rolled.played.arms.shape
         problems = rows // rolled.count
         every = torch.arange(rows, device=self._device).view(rolled.count, problems)
         parts = torch.tensor_split(every, min(problems, recipe.tuning_updates), dim=1)  # all rollouts of some problems

@@ -18,11 +18,15 @@ from driftformer.models.sampling import standard_gumbel
 from driftformer.pretraining.play import Played, Player
 from driftformer.pretraining.problems import Problems, unroll
 from driftformer.pretraining.recipes import Recipe
+from driftformer.pretraining.stream import draw_place
 from driftformer.pretraining.worlds import World
 from driftformer.randomness import Randomness
 
-TUNING_SEED = 2**42
-"""Added to the seeds of fine-tuning: other problems than those with labels."""
+TUNING_SEED, COINS_SEED = 2**42, 2**43
+"""Added to the seed for the problems of fine-tuning and for how they are played."""
+
+AHEAD = 8
+"""Steps of one world whose problems are made at once."""
 
 
 @dataclass(frozen=True)
@@ -35,23 +39,55 @@ class Rollouts:
     count: int  # R
 
 
-def roll(
-    world: World, recipe: Recipe, player: Player, number: int, dim: int, device: torch.device, process: int, of: int
-) -> Rollouts:
-    """Play new problems, each several times."""
-    horizon, count = world.environment.horizon, recipe.tuning_rollouts
-    size = max(1, recipe.tuning_tokens // horizon // count // of)
-    randomness = Randomness(TUNING_SEED + recipe.seed, (number * of + process,), size=size, device=device)
-    with torch.no_grad():
-        once = unroll(world.environment, randomness, dim)
-        problems = repeat(once, count)
-        noise = randomness.stream("tuning-noise").normal(horizon).repeat(count, 1)
-        uniform = randomness.stream("tuning-gumbel").uniform(count, horizon, world.environment.arms)
-        gumbel = standard_gumbel(uniform.transpose(0, 1).flatten(0, 1))
-        played = player.play(problems, noise, gumbel)
-        gaps = problems.gaps
-        gaps = gaps / gaps.mean(dim=(1, 2), keepdim=True).clamp(min=1e-6)
-    return Rollouts(problems, played, gaps, count)
+class Simulator:
+    """Rollouts of one process out of several. Everything about step n comes from (seed, n, process) and the policy.
+
+    Laying a problem out over its rounds takes as long for a few problems as for many, so each world's are made for
+    several steps at once.
+    """
+
+    def __init__(
+        self, worlds: list[World], recipe: Recipe, dim: int, device: torch.device, process: int = 0, processes: int = 1
+    ) -> None:
+        self._worlds, self._recipe, self._dim, self._device = worlds, recipe, dim, device
+        self._process, self._processes = process, processes
+        self._drawn: list[int] = []  # the world of each step so far
+        self._ahead: dict[int, tuple[int, Problems]] = {}  # of each world: the number of a block, and its problems
+
+    def place_of(self, step: int) -> tuple[int, int]:
+        """Which world a step shows, and how many steps before it did."""
+        while len(self._drawn) <= step:
+            self._drawn.append(draw_place(self._worlds, self._recipe.seed + 1, len(self._drawn)))
+        place = self._drawn[step]
+        return place, self._drawn[:step].count(place)
+
+    def roll(self, step: int, player: Player) -> Rollouts:
+        """Play new problems, each several times with the same noise."""
+        place, uses = self.place_of(step)
+        environment, count = self._worlds[place].environment, self._recipe.tuning_rollouts
+        size = max(1, self._recipe.tuning_tokens // environment.horizon // count // self._processes)
+        with torch.no_grad():
+            block, turn = divmod(uses, AHEAD)
+            once = self._problems(place, block, size).rows(slice(turn * size, (turn + 1) * size))
+            problems = repeat(once, count)
+            coins = self._randomness(COINS_SEED, step, size)
+            noise = coins.stream("noise").normal(environment.horizon).repeat(count, 1)
+            uniform = coins.stream("gumbel").uniform(count, environment.horizon, environment.arms)
+            played = player.play(problems, noise, standard_gumbel(uniform.transpose(0, 1).flatten(0, 1)))
+            gaps = problems.gaps
+            gaps = gaps / gaps.mean(dim=(1, 2), keepdim=True).clamp(min=1e-6)
+        return Rollouts(problems, played, gaps, count)
+
+    def _problems(self, place: int, block: int, size: int) -> Problems:
+        """The problems of some steps of one world."""
+        if self._ahead.get(place, (-1,))[0] != block:
+            randomness = self._randomness(TUNING_SEED, block * len(self._worlds) + place, size * AHEAD)
+            self._ahead[place] = (block, unroll(self._worlds[place].environment, randomness, self._dim))
+        return self._ahead[place][1]
+
+    def _randomness(self, root: int, number: int, size: int) -> Randomness:
+        chunk = number * self._processes + self._process
+        return Randomness(root + self._recipe.seed, (chunk,), size=size, device=self._device)
 
 
 def repeat(problems: Problems, count: int) -> Problems:
