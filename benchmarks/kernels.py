@@ -2,11 +2,13 @@
 
     python -m benchmarks.kernels
 
-Forward and backward of causal attention in bfloat16, for the sequences and heads of the shipped policies and of the policy
-of 16 heads and D=256; then one new token over a half-filled cache.
+Forward and backward of causal attention in bfloat16, for the sequences and heads of the shipped policies and of the
+policy of 16 heads and D=256; then one new token over a half-filled cache.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -31,39 +33,45 @@ def milliseconds(work: object) -> float:
     return float(do_bench(work, warmup=10, rep=50, return_mode="median"))
 
 
-def split(packed: Tensor, heads: int) -> list[Tensor]:
+def split(packed: Tensor, heads: int) -> tuple[Tensor, Tensor, Tensor]:
     batch, tokens, _ = packed.shape
-    return [part.view(batch, tokens, heads, -1).transpose(1, 2) for part in packed.chunk(3, dim=2)]
+    query, key, value = (part.view(batch, tokens, heads, -1).transpose(1, 2) for part in torch.chunk(packed, 3, dim=2))
+    return query, key, value
 
 
 def error(found: Tensor, exact: Tensor) -> float:
     return float((found.detach().double() - exact.detach()).norm() / exact.detach().norm())
 
 
+def _ours(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    return causal_attention(query, key, value, query.shape[3] ** -0.5).transpose(1, 2)
+
+
+def _torch(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    return scaled_dot_product_attention(query, key, value, is_causal=True)
+
+
+def timed(attention: Callable[[Tensor, Tensor, Tensor], Tensor], packed: Tensor, heads: int) -> str:
+    """Milliseconds forward and backward."""
+    query, key, value = (part.detach().clone().requires_grad_() for part in split(packed, heads))
+    given = attention(query, key, value)
+    slope = torch.randn_like(given)
+    forward = milliseconds(lambda: attention(query, key, value))
+    backward = milliseconds(lambda: torch.autograd.grad(given, (query, key, value), slope, retain_graph=True))
+    return f"{forward:.3f} + {backward:.3f} ms"
+
+
 def compare(title: str, batch: int, heads: int, tokens: int, size: int) -> None:
     packed = torch.randn(batch, tokens, 3 * heads * size, device="cuda", dtype=torch.bfloat16)
     few = packed[:4].clone()
     mine, exact = few.clone().requires_grad_(), few.double().requires_grad_()
-    out = causal_attention(*split(mine, heads), size**-0.5)
-    reference = scaled_dot_product_attention(*split(exact, heads), is_causal=True).transpose(1, 2)
+    out, reference = _ours(*split(mine, heads)), _torch(*split(exact, heads))
     slope = torch.randn_like(out)
-    out.backward(slope)
-    reference.backward(slope.double())
-    assert mine.grad is not None
-    assert exact.grad is not None
-    errors = f"errors {error(out, reference):.4f}, {error(mine.grad, exact.grad):.4f}"
+    (ours,) = torch.autograd.grad(out, mine, slope)
+    (true,) = torch.autograd.grad(reference, exact, slope.double())
+    errors = f"errors {error(out, reference):.4f}, {error(ours, true):.4f}"
 
-    times = []
-    for attention in (
-        lambda q, k, v: causal_attention(q, k, v, size**-0.5).transpose(1, 2),
-        lambda q, k, v: scaled_dot_product_attention(q, k, v, is_causal=True),
-    ):
-        inputs = [part.detach().clone().requires_grad_() for part in split(packed, heads)]
-        given = attention(*inputs)
-        slope = torch.randn_like(given)
-        forward = milliseconds(lambda: attention(*inputs))  # noqa: B023
-        backward = milliseconds(lambda: torch.autograd.grad(given, inputs, slope, retain_graph=True))  # noqa: B023
-        times.append(f"{forward:.3f} + {backward:.3f} ms")
+    times = [timed(attention, packed, heads) for attention in (_ours, _torch)]
     print(f"{title}: ours {times[0]}, torch {times[1]}; {errors}", flush=True)
 
 
