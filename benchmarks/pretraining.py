@@ -19,7 +19,7 @@ import torch
 from driftformer.pretraining.recipes import RECIPES, Recipe
 from driftformer.pretraining.train import Report, train
 
-LARGE = {"layers": 16, "heads": 16, "width": 256}
+LARGE = {"layers": 16, "heads": 16, "width": 256, "own": 0.0, "short": 0.0}
 CASES = {
     "paper form, 16 x 16, D=256": ("high", LARGE),
     "pointer form, 16 x 16, D=256": ("cosine", LARGE),

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from driftformer.models.sampling import standard_gumbel
 from driftformer.pretraining.play import Player
-from driftformer.pretraining.problems import unroll
+from driftformer.pretraining.problems import Problems, unroll
 from driftformer.pretraining.worlds import World
 from driftformer.randomness import Randomness
 
@@ -18,33 +18,44 @@ _SEED = 2**40
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """Regret over whole trajectories in one world."""
+class _Case:
+    """One world's problems, laid out once, with the coins of all rounds."""
 
-    world: str
-    regret: float
-    uniform: float  # the uniform policy's
-
-    @property
-    def share(self) -> float:
-        return self.regret / self.uniform
+    problems: Problems
+    noise: Tensor  # [P, T]
+    gumbel: Tensor  # [P, T, A]
+    uniform: float  # the uniform policy's regret
 
 
-def judge(worlds: list[World], player: Player, problems: int, dim: int, device: torch.device) -> list[Verdict]:
-    """Play some problems of each world by sampling from the policy; the same problems at every call."""
-    verdicts = []
-    for place, world in enumerate(worlds):
-        environment = world.environment
-        size = max(1, problems * worlds[0].environment.horizon // environment.horizon)
-        randomness = Randomness(_SEED, (place,), size=size, device=device)
-        with torch.no_grad():
-            given = unroll(environment, randomness, dim)
-            noise = randomness.stream("judge-noise").normal(environment.horizon)
-            uniform: Tensor = randomness.stream("judge-gumbel").uniform(environment.horizon, environment.arms)
-            played = player.play(given, noise, standard_gumbel(uniform))
-            gaps = given.gaps
-            regret = gaps.gather(2, played.arms.unsqueeze(2)).sum(dim=(1, 2)).mean()
-            title = f"{environment.name} {environment.arm_mode} T={environment.horizon}"
-            title += f" d={environment.dim}" if environment.dim != dim else ""
-            verdicts.append(Verdict(title, float(regret), float(gaps.mean(dim=2).sum(dim=1).mean())))
-    return verdicts
+class Judge:
+    """Measures regret on the same problems at every call."""
+
+    def __init__(self, worlds: list[World], problems: int, dim: int, device: torch.device) -> None:
+        """About as many rounds of each world as that many problems of the first one have."""
+        first = worlds[0].environment.horizon
+        self._cases = [
+            _lay_out(world, place, max(1, problems * first // world.environment.horizon), dim, device)
+            for place, world in enumerate(worlds)
+        ]
+
+    def share(self, player: Player) -> float:
+        """Regret of sampling from the policy as a share of the uniform policy's, averaged over worlds."""
+        shares = []
+        for case in self._cases:
+            played = player.play(case.problems, case.noise, case.gumbel)
+            lost = case.problems.gaps.gather(2, played.arms.unsqueeze(2)).sum(dim=(1, 2)).mean()
+            shares.append(float(lost) / case.uniform)
+        return sum(shares) / len(shares)
+
+
+@torch.no_grad()
+def _lay_out(world: World, place: int, size: int, dim: int, device: torch.device) -> _Case:
+    environment = world.environment
+    randomness = Randomness(_SEED, (place,), size=size, device=device)
+    problems = unroll(environment, randomness, dim)
+    return _Case(
+        problems,
+        randomness.stream("judge-noise").normal(environment.horizon),
+        standard_gumbel(randomness.stream("judge-gumbel").uniform(environment.horizon, environment.arms)),
+        float(problems.gaps.mean(dim=2).sum(dim=1).mean()),
+    )

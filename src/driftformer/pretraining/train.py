@@ -30,7 +30,7 @@ from driftformer.models.incontext import InContextPolicy, placed
 from driftformer.policies import TRAINING
 from driftformer.pretraining.collect import check_behaviours
 from driftformer.pretraining.dataset import StoredStream
-from driftformer.pretraining.judge import judge
+from driftformer.pretraining.judge import Judge
 from driftformer.pretraining.label import check_labels
 from driftformer.pretraining.memory import fitting_tokens
 from driftformer.pretraining.meter import Meter, training_flops_per_token
@@ -142,7 +142,7 @@ class _Training:
         save_every: float,
     ) -> None:
         self._recipe, self._out, self._on_report = recipe, out, on_report
-        self._every, self._problems = evaluate_every, evaluate_problems
+        self._every = evaluate_every
         asked = torch.device(device)
         on_cpu = asked.type == "cpu"
         if asked.index is not None and not on_cpu:
@@ -158,6 +158,7 @@ class _Training:
             capturable=not on_cpu,
         )
         self._stream = self._open(data)
+        self._judge = Judge(self._stream.worlds, evaluate_problems, self._policy.config.dim, self._device)
         self._simulator = Simulator(
             self._stream.worlds,
             recipe,
@@ -294,7 +295,7 @@ class _Training:
         self._meter.add(0, 0.0, self._lap())
         self._check(value, step)
         speed, teraflops = self._meter.read()
-        regret = self._judge(step if phase == "labels" else self._recipe.steps + step) if judged else None
+        regret = self._measure(step if phase == "labels" else self._recipe.steps + step) if judged else None
         self._lap()  # judging is training time, but says nothing about speed
         if self._log is not None:
             self._log.keep(phase, step, loss, rate, regret)
@@ -310,10 +311,9 @@ class _Training:
                 "with a lower rate"
             )
 
-    def _judge(self, at: int) -> float:
+    def _measure(self, at: int) -> float:
         """Measure regret, keep the policy if it is the best so far."""
-        verdicts = judge(self._stream.worlds, self._player, self._problems, self._policy.config.dim, self._device)
-        share = sum(verdict.share for verdict in verdicts) / len(verdicts)
+        share = self._judge.share(self._player)
         if self._progress.best is None or share <= self._progress.best:
             self._progress.best, self._progress.best_at = share, at
             if self._accelerator.is_main_process:
