@@ -154,6 +154,8 @@ class Pretrain:
     """Tokens that are played in one of those."""
     tuning_rate: float | None = None
     """Highest learning rate of those."""
+    tuning_future: float | None = None
+    """Weight of the regret still to come."""
 
 
 @dataclass(frozen=True)

@@ -45,14 +45,14 @@ class Recipe:
     """Trajectories that are made at once."""
     tuning_steps: int = 0
     """Steps of fine-tuning on the policy's own regret."""
-    tuning_rate: float = 2e-4
+    tuning_rate: float = 3e-4
     tuning_tokens: int = 819_200
     """Tokens that the policy plays in one step of fine-tuning: problems times rollouts times rounds."""
     tuning_updates: int = 4
     """Gradient steps on them, each on its share of the problems."""
     tuning_rollouts: int = 8
     """How often each problem is played in a step."""
-    tuning_future: float = 0.3
+    tuning_future: float = 0.1
     """Weight of the score-function term, on the regret still to come."""
     tuning_clip: float = 0.5
     seed: int = 0
