@@ -18,6 +18,7 @@ from driftformer.evaluation.closeness import measure_closeness
 from driftformer.policies import shipped
 from driftformer.pretraining.recipes import recipe_of
 from driftformer.pretraining.train import train
+from driftformer.simulation.rollout import one_thread
 
 TOY = LinearBandit(name="toy", horizon=30, dim=4, arms=4, noise=0.3, drift=CosineWithin((0.01, 0.03), in_phase=1.0))
 
@@ -26,7 +27,7 @@ TOY = LinearBandit(name="toy", horizon=30, dim=4, arms=4, noise=0.3, drift=Cosin
 def pupil(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A policy that was trained for a moment on LinUCB's arms."""
     out = tmp_path_factory.mktemp("pupil")
-    with torch.inference_mode(False):
+    with one_thread(), torch.inference_mode(False):
         train(
             recipe_of("tiny", labels="linucb", steps=150, tuning_steps=0), out, evaluate_every=150, evaluate_problems=16
         )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 import torch
 
@@ -105,4 +103,3 @@ def test_fewer_dimensions_are_padded_with_zeros() -> None:
     assert torch.equal(padded.features[..., :3], small.features)
     assert bool((padded.features[..., 3:] == 0).all())
     assert torch.equal(padded.means, small.means)
-    assert replace(environment, dim=3) == environment

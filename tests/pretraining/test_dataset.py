@@ -53,7 +53,7 @@ def test_high_has_equally_many_trajectories_of_each_frequency() -> None:
 
 
 def test_reading_gives_back_what_was_played_on_the_same_problems(tmp_path: Path) -> None:
-    """Features are made again from the seed: with them, the stored labels must be the optimal arms."""
+    """Every stored trajectory comes once in an epoch, with features made again from the seed."""
     stored = stream(make(tmp_path / "d"))
     player = Player(InContextPolicy(policy_config(TINY)))
     seen = 0

@@ -172,7 +172,7 @@ def test_learning_rate_rises_then_falls_to_a_twentieth() -> None:
 
 
 def test_counted_operations_are_those_of_the_paper_size() -> None:
-    """FACTS of the field: 16 layers of width 256 at 200 tokens are 80 million operations a token."""
+    """16 layers of width 256 at 200 tokens are 80 million operations a token."""
     config = policy_config(replace(RECIPES["cosine"], layers=16, heads=16))
     assert training_flops_per_token(config, 200) == pytest.approx(80.4e6, rel=1e-2)
     meter = Meter()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from driftformer.agents.incontext import InContext
+from driftformer.agents.oracle import Oracle
 from driftformer.agents.registry import make_agent
 from driftformer.environments.presets import make_env
 from driftformer.errors import InputError, require_count
@@ -99,8 +100,8 @@ def _regrets(
     for place, (title, preset, options) in enumerate(_SETTINGS[worlds]):
         environment = make_env(preset, **options)
         others = list(dict.fromkeys(["linucb", "thompson", *([teacher] if teacher else [])]))
-        oracle = make_agent("oracle")
-        applies = oracle.why_not(environment) is None  # type: ignore[attr-defined]
+        oracle = Oracle()
+        applies = oracle.why_not(environment) is None
         players = [agent, greedy, *map(make_agent, others), *([oracle] if applies else [])]
         names = ["sampled", "greedy", *others, *(["oracle"] if applies else [])]
         folder = out / "evaluations" / f"{place:02d}"

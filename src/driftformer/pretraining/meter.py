@@ -31,5 +31,5 @@ class Meter:
         """Tokens per second and TFLOP/s, and begin anew."""
         seconds = max(self._seconds, 1e-9)
         speed = self._tokens / seconds, self._flops / seconds / 1e12
-        self.__init__()  # type: ignore[misc]
+        self._tokens, self._flops, self._seconds = 0, 0.0, 0.0
         return speed

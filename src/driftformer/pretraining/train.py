@@ -9,7 +9,6 @@ OUT/best/               the policy with the least regret so far
 from __future__ import annotations
 
 import functools
-import json
 import math
 import time
 from collections.abc import Callable
@@ -23,7 +22,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from driftformer.errors import InputError, require_count, require_real
-from driftformer.files import read_json, write_atomically, write_json
+from driftformer.files import read_json, write_json
 from driftformer.models.checkpoints import policy_sizes, save_policy
 from driftformer.models.configuration import PolicyConfig, tokens_in
 from driftformer.models.incontext import InContextPolicy, placed
@@ -32,6 +31,7 @@ from driftformer.pretraining.collect import check_behaviours
 from driftformer.pretraining.dataset import StoredStream
 from driftformer.pretraining.judge import Judge
 from driftformer.pretraining.label import check_labels
+from driftformer.pretraining.log import Log
 from driftformer.pretraining.memory import fitting_tokens
 from driftformer.pretraining.meter import Meter, training_flops_per_token
 from driftformer.pretraining.play import Player
@@ -186,7 +186,7 @@ class _Training:
         self._regret_loss = functools.partial(tuning_loss, recipe.tuning_rollouts, recipe.tuning_future)
         self._meter = Meter()
         self._began = self._mark = time.perf_counter()
-        self._log = _Log(out, self._progress) if self._accelerator.is_main_process else None
+        self._log = Log(out, self._progress) if self._accelerator.is_main_process else None
         self._saved_at, self._save_every = self._began, save_every
 
     def _open(self, data: Path | None) -> Stream:
@@ -379,57 +379,3 @@ def _groups(policy: InContextPolicy, decay: float) -> list[dict[str, Any]]:
         {"params": [parameter for parameter in trained if parameter.ndim >= 2], "weight_decay": decay},
         {"params": [parameter for parameter in trained if parameter.ndim < 2], "weight_decay": 0.0},
     ]
-
-
-class _Log:
-    """One line a step; losses stay on the device until they are written."""
-
-    def __init__(self, out: Path, progress: Progress) -> None:
-        out.mkdir(parents=True, exist_ok=True)
-        self._path = out / "log.jsonl"
-        self._waiting: list[tuple[str, int, Tensor, float, float | None]] = []
-        self.latest: Tensor | None = None
-        self._forget_after(progress)
-        from torch.utils.tensorboard import SummaryWriter
-
-        self._board = SummaryWriter(str(out / "tensorboard"))
-
-    def _forget_after(self, progress: Progress) -> None:
-        """Steps after the saved state will come again; of a killed write half a line may be left."""
-        if not self._path.exists():
-            return
-        done = {"labels": progress.step, "regret": progress.tuning_step}
-        kept = []
-        for line in self._path.read_text().splitlines():
-            try:
-                entry = json.loads(line)
-            except ValueError:
-                continue
-            if entry["step"] <= done[entry["phase"]]:
-                kept.append(line)
-        write_atomically(self._path, "".join(f"{line}\n" for line in kept).encode())
-
-    def keep(self, phase: str, step: int, loss: Tensor, rate: float, regret: float | None = None) -> None:
-        self.latest = loss.detach()
-        self._waiting.append((phase, step, self.latest, rate, regret))
-
-    def settle(self) -> None:
-        """Write what waits."""
-        with self._path.open("a") as file:
-            for phase, step, loss, rate, regret in self._waiting:
-                entry: dict[str, Any] = {"phase": phase, "step": step, "loss": float(loss), "rate": rate}
-                entry |= {} if regret is None else {"regret": regret}
-                file.write(json.dumps(entry) + "\n")
-        self._waiting.clear()
-
-    def write(self, at: int, speed: float, teraflops: float, regret: float | None) -> None:
-        """Write what waits, and tell TensorBoard."""
-        phase, _, loss, rate, _ = self._waiting[-1]
-        self._board.add_scalar(f"loss/{phase}", float(loss), at)
-        self._board.add_scalar("rate", rate, at)
-        self._board.add_scalar("speed/tokens_per_second", speed, at)
-        self._board.add_scalar("speed/teraflops", teraflops, at)
-        if regret is not None:
-            self._board.add_scalar("regret", regret, at)
-        self._board.flush()
-        self.settle()
