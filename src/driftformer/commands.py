@@ -109,7 +109,7 @@ class Pretrain:
 
     A recipe fixes everything (`driftformer list` shows them); the options change single settings. Training can be
     stopped at any time: the same command goes on from the last saved state. OUT/best is the policy with the least
-    regret; play it as policy:OUT/best.
+    regret (with labels of an expert, the latest); play it as policy:OUT/best.
     """
 
     recipe: Positional[str]
@@ -126,6 +126,8 @@ class Pretrain:
     """Steps between two measurements of regret; a tenth of it while tuning."""
     seed: int | None = None
     """Root of all randomness."""
+    start: str | None = None
+    """A policy of the same sizes to begin with, by name or folder."""
     form: Literal["paper", "pointer"] | None = None
     """Two tokens a round and a fixed number of arms, or one token and any number."""
     backbone: Literal["gpt2", "relu"] | None = None

@@ -9,9 +9,10 @@ from driftformer.agents.registry import make_agent
 from driftformer.environments.linear_bandit import LinearBandit
 from driftformer.environments.presets import make_env
 from driftformer.errors import InputError
-from driftformer.pretraining.collect import check_behaviours, collect, mixture_weights
+from driftformer.pretraining.collect import Trajectories, check_behaviours, collect, mixture_weights
 from driftformer.pretraining.label import check_labels, label, relabel
 from driftformer.pretraining.problems import unroll
+from driftformer.pretraining.worlds import worlds_of
 from driftformer.randomness import CHUNK, Randomness
 from driftformer.simulation.rollout import rollout
 
@@ -56,6 +57,18 @@ def test_an_expert_is_asked_on_the_same_history() -> None:
             gram, moment = gram + chosen.outer(chosen), moment + chosen * trajectories.rewards[row, t]
 
 
+@pytest.mark.parametrize("preset", ["high", "jumps", "low"])
+def test_a_privileged_expert_is_told_what_the_simulation_tells_it(preset: str) -> None:
+    """Led along trajectories that it played itself, the oracle does the same again."""
+    environment = make_env(preset, horizon=40, dim=4, arms=5)
+    seen = rollout(environment, "oracle", seed=3, trajectories=True).trajectories
+    assert seen is not None
+    problems = unroll(environment, Randomness(3, (0,), size=CHUNK))
+    played = Trajectories(seen.arms.long(), seen.rewards)
+    again = label(problems, played, "oracle", Randomness(9, size=CHUNK))
+    assert torch.equal(played.arms, again)
+
+
 def test_other_labels_are_the_optimal_arm_and_the_arm_that_was_played() -> None:
     problems, randomness = unroll(make_env("high", **SMALL), Randomness(0, size=8)), Randomness(1, size=8)
     trajectories = collect(problems, {"random": 1.0}, randomness)
@@ -91,8 +104,8 @@ def test_behaviours_and_labels_that_cannot_be_are_refused() -> None:
         check_behaviours({"linucp": 1.0})
     with pytest.raises(InputError, match="share of random"):
         check_behaviours({"random": 0.0})
-    with pytest.raises(InputError, match="must be told the truth"):
-        check_labels("oracle")
+    with pytest.raises(InputError, match="cannot play drift"):
+        check_labels("oracle", worlds_of("drift"))
 
 
 def test_fewer_dimensions_are_padded_with_zeros() -> None:

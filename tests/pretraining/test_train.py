@@ -14,6 +14,7 @@ from driftformer.agents.incontext import InContext
 from driftformer.environments.presets import make_env
 from driftformer.errors import InputError
 from driftformer.evaluation.evaluate import evaluate
+from driftformer.models.checkpoints import read_policy
 from driftformer.pretraining.dataset import collect_dataset
 from driftformer.pretraining.meter import Meter, training_flops_per_token
 from driftformer.pretraining.recipes import RECIPES, Recipe, recipe_of
@@ -153,6 +154,23 @@ def test_other_forms_and_backbones_train_too(form: str, backbone: str, tmp_path:
     assert last < first - 0.01
 
 
+def test_a_training_may_begin_with_a_policy_of_the_same_sizes(tmp_path: Path) -> None:
+    train(SHORT, tmp_path / "first", evaluate_problems=16)
+    begun = replace(SHORT, start=str(tmp_path / "first" / "best"), steps=0, tuning_steps=0)
+    train(begun, tmp_path / "second")
+    first, second = read_policy(tmp_path / "first" / "best").state_dict(), weights(tmp_path / "second")
+    for name, value in first.items():
+        assert torch.equal(value, second[f"weights.{name}"]), name
+    with pytest.raises(InputError, match=r"whose width is 32; this recipe's is 16"):
+        train(replace(begun, width=16), tmp_path / "third")
+
+
+def test_a_policy_that_imitates_is_kept_whatever_its_regret(tmp_path: Path) -> None:
+    recipe = replace(SHORT, labels="random", tuning_steps=0)
+    done = train(recipe, tmp_path, evaluate_every=4, evaluate_problems=16)
+    assert done.best_at == done.step == 12
+
+
 def test_trajectories_are_short_at_first_where_a_recipe_says_so() -> None:
     recipe = recipe_of("high", steps=100)
     stream = FreshStream(recipe, 32, torch.device("cpu"))
@@ -196,6 +214,7 @@ def test_every_recipe_runs_in_small(name: str, tmp_path: Path) -> None:
     horizon = policy_config(RECIPES[name]).horizon
     sizes = {"layers": 1, "heads": 2, "width": 16, "tokens": 8 * horizon, "generation": 4, "tuning_tokens": 8 * horizon}
     recipe = recipe_of(name, **sizes, steps=1, warmup=1, tuning_steps=min(1, RECIPES[name].tuning_steps))
+    recipe = replace(recipe, start=None)
     done = train(recipe, tmp_path, evaluate_every=1, evaluate_problems=2)
     assert (done.step, done.tuning_step) == (1, recipe.tuning_steps)
     assert done.best is not None

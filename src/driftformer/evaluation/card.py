@@ -138,6 +138,10 @@ def _made(training: dict[str, Any]) -> list[str]:
         steps += f", then {progress['tuning_step']:,} on its own regret (learning rate {recipe['tuning_rate']:g})"
     share = progress["tokens"] / PAPER_TOKENS
     kept = f"stored as dataset {training['data']}" if training.get("data") else "made while they were used"
+    imitates = recipe["labels"] != OPTIMAL and not progress["tuning_step"]
+    why = "" if imitates else ", with the least regret while training"
+    if recipe.get("start"):
+        steps = f"from the weights of `{recipe['start']}`; {steps}"
     if recipe.get("short"):
         steps = f"{recipe['short']:.0%} of the steps on labels with fewer rounds first; {steps}"
     return [
@@ -147,7 +151,7 @@ def _made(training: dict[str, Any]) -> list[str]:
         f"{recipe['labels']}.",
         f"- Training: {steps}; {progress['seconds'] / 60:.1f} minutes on one {training['device']}, "
         f"{progress['tokens'] / 1e6:,.0f}M tokens, {share:.1%} of the paper's 3.2·10¹⁰. "
-        f"Kept: the weights of step {progress['best_at']:,}, with the least regret while training.",
+        f"Kept: the weights of step {progress['best_at']:,}{why}.",
         f"- Again: `{_command(training)}`.",
     ]
 

@@ -63,7 +63,10 @@ class _NoisyOptimum:
 
 
 class Follower:
-    """An agent led along a history: it is asked for its arm in each round and learns from the arm that was played."""
+    """An agent led along a history: it is asked for its arm in each round and learns from the arm that was played.
+
+    A privileged one is told the truth of each round first, as in the simulation.
+    """
 
     def __init__(self, agent: Agent, problems: Problems, rng: Stream) -> None:
         self._agent, self._problems, self._rng = agent, problems, rng
@@ -73,6 +76,8 @@ class Follower:
         self.info: Any = None
 
     def act(self, t: int) -> Tensor:
+        if isinstance(self._agent, Privileged):
+            self._state = self._agent.inform(self._state, self._problems.truth(t))
         arm, self.info = self._agent.act(self._state, self._action_set(t), self._rng)
         return arm
 

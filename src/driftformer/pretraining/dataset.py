@@ -77,7 +77,7 @@ def collect_dataset(
     require_count("trajectories", trajectories)
     require_count("seed", seed, 0, most=2**62)
     check_behaviours(behaviours)
-    check_labels(labels)
+    check_labels(labels, worlds_of(worlds_name))
     worlds, kind = worlds_of(worlds_name), torch.device(device).type
     about = {
         "format": _FORMAT,

@@ -3,7 +3,8 @@
 `optimal` is the arm with the highest mean reward. The name of an agent means its arm ā_t ~ Alg_B(· | D_{t-1}, s_t) on
 that same history: it is led along the recorded arms and rewards and asked in every round. Its own coins (Thompson's
 sample, MASTER's schedule) are not part of the history, so what a policy can learn is their average: the reduced base
-algorithm of Section 3. `behaviour` is the arm that was played.
+algorithm of Section 3. An expert may be privileged: `oracle` knows how the world drifts, though not w*, so its arms
+teach how to explore and not only what is best. `behaviour` is the arm that was played.
 """
 
 from __future__ import annotations
@@ -16,16 +17,23 @@ from driftformer.agents.registry import make_agent
 from driftformer.errors import InputError
 from driftformer.pretraining.collect import Follower, Trajectories
 from driftformer.pretraining.problems import Problems
+from driftformer.pretraining.worlds import World
 from driftformer.randomness import Randomness, Stream
 
 OPTIMAL = "optimal"
 BEHAVIOUR = "behaviour"
 
 
-def check_labels(source: str) -> None:
-    """Refuse a source of labels that cannot be one, before anything is computed."""
-    if source not in (OPTIMAL, BEHAVIOUR) and isinstance(make_agent(source), Privileged):
-        raise InputError(f"labels is '{source}', which must be told the truth; use {OPTIMAL} or an ordinary agent")
+def check_labels(source: str, worlds: list[World]) -> None:
+    """Refuse a source of labels that cannot be one in these worlds, before anything is computed."""
+    if source in (OPTIMAL, BEHAVIOUR):
+        return
+    expert = make_agent(source)
+    if isinstance(expert, Privileged):
+        for world in worlds:
+            reason = expert.why_not(world.environment)
+            if reason is not None:
+                raise InputError(f"labels is '{source}', which cannot play {world.environment.name}: {reason}")
 
 
 def label(problems: Problems, trajectories: Trajectories, source: str, randomness: Randomness) -> Tensor:

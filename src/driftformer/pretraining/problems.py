@@ -5,14 +5,30 @@ So it can be unrolled once; then any number of behaviours, experts and policies 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from driftformer.environments import prior
+from driftformer.environments.base import Truth
 from driftformer.environments.linear_bandit import LinearBandit
 from driftformer.randomness import Randomness
+
+
+@dataclass(frozen=True)
+class Changes:
+    """How a batch of problems changes: what a privileged expert is told, round by round."""
+
+    scale: Tensor  # [P, T]
+    shift: Tensor  # [P, T]
+    redrawn: Tensor  # [P, T] bool
+    changed: Tensor  # [P, T] bool
+
+    def of(self, take: Callable[[Tensor], Tensor]) -> Changes:
+        return Changes(take(self.scale), take(self.shift), take(self.redrawn), take(self.changed))
 
 
 @dataclass(frozen=True)
@@ -22,6 +38,8 @@ class Problems:
     features: Tensor  # [P, T, A, d]
     means: Tensor  # [P, T, A] exact expected rewards
     spread: Tensor  # [P, T] standard deviation of each round's noise
+    changes: Changes
+    environment: LinearBandit
 
     @property
     def gaps(self) -> Tensor:
@@ -38,21 +56,43 @@ class Problems:
         return self.means.gather(2, arms.unsqueeze(2)).squeeze(2) + self.spread * noise
 
     def rows(self, rows: slice | Tensor) -> Problems:
-        return Problems(self.features[rows], self.means[rows], self.spread[rows])
+        changes = self.changes.of(lambda values: values[rows])
+        return Problems(self.features[rows], self.means[rows], self.spread[rows], changes, self.environment)
+
+    def truth(self, t: int) -> Truth:
+        """What no ordinary agent may see, of the round at place t."""
+        environment, now = self.environment, self.changes.of(lambda values: values[:, t])
+        mean, variance = prior.moments(environment.prior, environment.dim)
+        return Truth(
+            self.means[:, t], now.scale, now.shift, now.redrawn, now.changed, environment.noise, mean, variance
+        )
 
 
 def unroll(environment: LinearBandit, randomness: Randomness, dim: int | None = None) -> Problems:
     """All rounds of a batch of problems; features are padded with zeros to `dim`."""
     world = environment.reset(randomness)
-    features, means, spread = [], [], []
+    features, means, effects, changed = [], [], [], []
     for t in range(1, environment.horizon + 1):
         if t > 1:
             world = environment.advance(world, randomness)
         if t == 1 or environment.arm_mode == "resampled":
             features.append(world.action_set)
         means.append(world.mean_rewards)
-        spread.append(world.effect.scale.abs() * environment.noise)
+        effects.append(world.effect)
+        changed.append(world.changed)
     laid = torch.stack(features, dim=1)  # [P, T or 1, A, d]
     if dim is not None and dim > environment.dim:
         laid = functional.pad(laid, (0, dim - environment.dim))
-    return Problems(laid.expand(-1, environment.horizon, -1, -1), torch.stack(means, 1), torch.stack(spread, 1))
+    changes = Changes(
+        scale=torch.stack([effect.scale for effect in effects], 1),
+        shift=torch.stack([effect.shift for effect in effects], 1),
+        redrawn=torch.stack([effect.redrawn for effect in effects], 1),
+        changed=torch.stack(changed, 1),
+    )
+    return Problems(
+        features=laid.expand(-1, environment.horizon, -1, -1),
+        means=torch.stack(means, 1),
+        spread=changes.scale.abs() * environment.noise,
+        changes=changes,
+        environment=environment,
+    )

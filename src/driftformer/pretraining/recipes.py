@@ -16,6 +16,8 @@ class Recipe:
     summary: str
     worlds: str
     """Which problems (see pretraining/worlds.py)."""
+    start: str | None = None
+    """A policy of the same sizes whose weights it begins with, by name or folder; without one, random weights."""
     form: Literal["paper", "pointer"] = "pointer"
     backbone: Literal["gpt2", "relu"] = "gpt2"
     layers: int = 8
@@ -117,9 +119,12 @@ RECIPES: dict[str, Recipe] = {
             _HIGH,
             name="high-master-thompson",
             summary="as high, with MASTER+TS's arms as labels",
+            start="high-master-linucb",  # these labels are nearly uniform: from random weights nothing was learned
             labels="master-thompson",
             behaviours={"random": 0.5, "master-thompson": 0.5},
             steps=3000,
+            short=0.0,
+            rate=3e-4,
         ),
         _COSINE,
         replace(

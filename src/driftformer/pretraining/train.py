@@ -3,7 +3,7 @@
 OUT/state.safetensors   everything needed to go on
 OUT/log.jsonl           one line a step: loss, learning rate, and regret where it was measured
 OUT/tensorboard/        the same for TensorBoard
-OUT/best/               the policy with the least regret so far
+OUT/best/               the policy with the least regret so far; where it imitates an expert, the latest
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from torch.nn import functional
 
 from driftformer.errors import InputError, require_count, require_real
 from driftformer.files import read_json, write_json
-from driftformer.models.checkpoints import policy_sizes, save_policy
+from driftformer.models.checkpoints import policy_sizes, read_policy, save_policy
 from driftformer.models.configuration import PolicyConfig, tokens_in
 from driftformer.models.incontext import InContextPolicy, placed
-from driftformer.policies import TRAINING
+from driftformer.policies import TRAINING, digest_of, folder_of
 from driftformer.pretraining.collect import check_behaviours
 from driftformer.pretraining.dataset import StoredStream
 from driftformer.pretraining.judge import Judge
-from driftformer.pretraining.label import check_labels
+from driftformer.pretraining.label import OPTIMAL, check_labels
 from driftformer.pretraining.log import Log
 from driftformer.pretraining.memory import fitting_tokens
 from driftformer.pretraining.meter import Meter, training_flops_per_token
@@ -122,7 +122,7 @@ def train(
     require_count("evaluate_every", evaluate_every)
     require_count("evaluate_problems", evaluate_problems)
     check_behaviours(recipe.behaviours)
-    check_labels(recipe.labels)
+    check_labels(recipe.labels, worlds_of(recipe.worlds))
     if data is not None:  # what is stored was played by others, all rounds of it
         recipe = replace(recipe, own=0.0, short=0.0)
     training = _Training(recipe, Path(out), device, evaluate_every, evaluate_problems, data, on_report, save_every)
@@ -171,6 +171,7 @@ class _Training:
             "data": self._stream.identity,
             "worlds described": describe(self._stream.worlds),
             "processes": self._accelerator.num_processes,
+            "weights at the start": None if recipe.start is None else digest_of(recipe.start),
         }
         self._progress = Progress()
         self._state = out / "state.safetensors"
@@ -200,7 +201,10 @@ class _Training:
     def _new_policy(self) -> InContextPolicy:
         with torch.random.fork_rng():
             torch.manual_seed(self._recipe.seed)
-            return placed(InContextPolicy(policy_config(self._recipe)), self._device, torch.float32)
+            policy = InContextPolicy(policy_config(self._recipe))
+        if self._recipe.start is not None:
+            _take_weights(policy, self._recipe.start)
+        return placed(policy, self._device, torch.float32)
 
     def run(self, max_minutes: float) -> Progress:
         deadline = self._began + 60 * max_minutes
@@ -312,9 +316,10 @@ class _Training:
             )
 
     def _measure(self, at: int) -> float:
-        """Measure regret, keep the policy if it is the best so far."""
+        """Measure regret, keep the policy if it is the best so far; one that imitates an expert in any case."""
         share = self._judge.share(self._player)
-        if self._progress.best is None or share <= self._progress.best:
+        imitates = self._recipe.labels != OPTIMAL and not self._progress.tuning_step
+        if self._progress.best is None or share <= self._progress.best or imitates:
             self._progress.best, self._progress.best_at = share, at
             if self._accelerator.is_main_process:
                 save_policy(self._policy, self._out / "best")
@@ -370,6 +375,16 @@ class _Training:
         flag = option.replace("_", "-")
         hint = f"about --{flag} {fits} would fit" if fits else "not one trajectory fits: give fewer layers or width"
         return f"{option} is {given}, too many for this device's memory; {hint}; with that, go on in the same folder"
+
+
+def _take_weights(policy: InContextPolicy, start: str) -> None:
+    """Begin with the weights of a policy that is there already; it must have the same sizes."""
+    given = read_policy(folder_of(start))
+    asked, found = policy_sizes(policy.config), policy_sizes(given.config)
+    for name, size in asked.items():
+        if found[name] != size:
+            raise InputError(f"start is '{start}', whose {name} is {found[name]}; this recipe's is {size}")
+    policy.load_state_dict(given.state_dict())
 
 
 def _groups(policy: InContextPolicy, decay: float) -> list[dict[str, Any]]:

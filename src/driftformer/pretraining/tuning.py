@@ -94,7 +94,9 @@ def repeat(problems: Problems, count: int) -> Problems:
     """Every problem several times, one copy of all after the other."""
     first = problems.features[:, :1] if problems.features.stride(1) == 0 else problems.features
     features = first.repeat(count, 1, 1, 1).expand(-1, problems.means.shape[1], -1, -1)
-    return Problems(features, problems.means.repeat(count, 1, 1), problems.spread.repeat(count, 1))
+    changes = problems.changes.of(lambda values: values.repeat(count, 1))
+    means, spread = problems.means.repeat(count, 1, 1), problems.spread.repeat(count, 1)
+    return Problems(features, means, spread, changes, problems.environment)
 
 
 def advantages(expected: Tensor, count: int) -> Tensor:
