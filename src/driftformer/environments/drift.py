@@ -39,6 +39,7 @@ class Start:
     horizon: int
     prior: prior.PriorName
     rng: Stream
+    action_set: Tensor  # [B, A, d] of the first round
 
 
 class Drift(Protocol):
@@ -206,7 +207,7 @@ class Jumps:
                 raise InputError(
                     f"changes is {self.changes}; at most horizon - 1 = {start.horizon - 1} rounds can bring a change"
                 )
-            times = _random_subset(self.changes, start.horizon - 1, start) + 2  # [B, J] among rounds 2..T
+            times = random_subset(self.changes, start.horizon - 1, start) + 2  # [B, J] among rounds 2..T
         fresh = [prior.draw(start.prior, dim, start.rng) for _ in range(times.shape[1])]
         epochs = torch.stack([start.w, *fresh], dim=1)  # [B, J+1, d]
         return times, epochs, start.w
@@ -222,7 +223,7 @@ class Jumps:
         return replace(effect, w=w, redrawn=effect.redrawn | (times == t).any(dim=1)), memory
 
 
-def _random_subset(size: int, total: int, start: Start) -> Tensor:
+def random_subset(size: int, total: int, start: Start) -> Tensor:
     """A uniformly random subset of 0..total-1 for each problem, `[B, size]`, in any order (Floyd's algorithm)."""
     chosen = torch.full((len(start.w), size), -1, dtype=torch.long, device=start.w.device)
     for place, last in enumerate(range(total - size, total)):

@@ -1,6 +1,6 @@
 """The stochastic linear bandit of Section 5, in batches, under any drift.
 
-r_t = scale_t·(⟨a_t, w_t⟩ + ε_t) + shift_t with ε_t ~ N(0, noise²) and arms ~ Unif[-1,1]^d, drawn once for each
+r_t = scale_t·(⟨a_t, w_t⟩ + ε_t) + shift_t with ε_t ~ N(0, noise²), or with heavy tails, and arms ~ Unif[-1,1]^d, drawn once for each
 problem (`fixed`) or anew in each round (`resampled`).
 """
 
@@ -17,9 +17,10 @@ from driftformer.environments import prior
 from driftformer.environments.base import Truth
 from driftformer.environments.identity import identify
 from driftformer.errors import InputError, require_choice, require_count, require_real
-from driftformer.randomness import CHUNK, Randomness
+from driftformer.randomness import CHUNK, Randomness, Stream
 
 ArmMode = Literal["fixed", "resampled"]
+Tails = Literal["normal", "heavy"]
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class LinearBandit:
     dim: int = 32
     arms: int = 10
     noise: float = 1.5
+    tails: Tails = "normal"
     prior: prior.PriorName = "uniform"
     arm_mode: ArmMode = "fixed"
     drift: drifts.Drift = field(default_factory=drifts.Stationary)
@@ -58,6 +60,7 @@ class LinearBandit:
                 "so give fewer"
             )
         require_real("noise", self.noise, 0.0)
+        require_choice("tails", self.tails, ("normal", "heavy"))
         require_choice("prior", self.prior, ("uniform", "normal", "sphere"))
         require_choice("arm_mode", self.arm_mode, ("fixed", "resampled"))
 
@@ -76,16 +79,16 @@ class LinearBandit:
         one = torch.ones_like(w[:, 0])
         origin = drifts.Effect(w=w, scale=one, shift=torch.zeros_like(one), redrawn=torch.zeros_like(one).bool())
         rng = randomness.stream("drift")
-        memory = self.drift.start(drifts.Start(w, self.horizon, self.prior, rng))
-        effect, memory = self.drift.at(1, origin, memory, rng)
         action_set = randomness.stream("features").symmetric(self.arms, self.dim)
+        memory = self.drift.start(drifts.Start(w, self.horizon, self.prior, rng, action_set))
+        effect, memory = self.drift.at(1, origin, memory, rng)
         means = mean_rewards_of(action_set, effect)
         return LinearBanditWorld(1, action_set, means, effect, origin, memory, torch.zeros_like(origin.redrawn))
 
     def step(
         self, world: LinearBanditWorld, arm: Tensor, randomness: Randomness
     ) -> tuple[Tensor, Tensor, LinearBanditWorld]:
-        noise = randomness.stream("noise").normal()  # [B]
+        noise = _noise(self.tails, randomness.stream("noise"))  # [B]
         mean = world.mean_rewards.gather(1, arm.unsqueeze(1)).squeeze(1)
         reward = torch.addcmul(mean, world.effect.scale, noise, value=self.noise)
         suboptimality = world.mean_rewards.amax(dim=1) - mean
@@ -113,8 +116,16 @@ class LinearBandit:
         )
 
     def config(self) -> dict[str, Any]:
-        plain = ("name", "horizon", "dim", "arms", "noise", "prior", "arm_mode")
+        plain = ("name", "horizon", "dim", "arms", "noise", "tails", "prior", "arm_mode")
         return {key: getattr(self, key) for key in plain} | {"drift": identify(self.drift)}
+
+
+def _noise(tails: Tails, rng: Stream) -> Tensor:
+    """Noise of unit variance, `[B]`: normal, or Student's t with three degrees of freedom."""
+    if tails == "normal":
+        return rng.normal()
+    draws = rng.normal(4)  # [B, 4]
+    return draws[:, 0] / draws[:, 1:].square().sum(dim=1).sqrt().clamp(min=1e-6)
 
 
 def _changed(before: drifts.Effect, after: drifts.Effect) -> Tensor:

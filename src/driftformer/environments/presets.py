@@ -32,6 +32,8 @@ class Preset:
     """Arms offered in each round, A."""
     noise: float = 1.5
     """Standard deviation of the noise, before any scaling of the reward."""
+    tails: Literal["normal", "heavy"] = "normal"
+    """Normal noise, or Student's t with three degrees of freedom and the same standard deviation."""
     prior: Literal["uniform", "normal", "sphere"] = "uniform"
     """Where w* comes from: Unif[0,1]^d (the paper), N(0,I), or the unit sphere."""
     arm_mode: Literal["fixed", "resampled"] = "fixed"
@@ -128,6 +130,53 @@ class Seasonal(Preset):
         return drift.Seasonal(self.period, self.seasons)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Flips(Preset):
+    """Rewards change their sign at a few random rounds: the best arm is suddenly the worst."""
+
+    horizon: int = 200
+    """Rounds T."""
+    changes: int = 4
+    """How often the sign changes."""
+
+    def drift(self) -> Drift:
+        from driftformer.environments import surprises
+
+        return surprises.Flips(self.changes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rising(Preset):
+    """One arm of each problem gains steadily while the others stay where they are."""
+
+    horizon: int = 200
+    """Rounds T."""
+    height: float = 8.0
+    """How much it gains over all rounds (means of arms have a standard deviation near 1.9)."""
+
+    def drift(self) -> Drift:
+        from driftformer.environments import surprises
+
+        return surprises.Rising(self.height)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chirp(Preset):
+    """As high, with a frequency that goes steadily from one value to another."""
+
+    horizon: int = 200
+    """Rounds T."""
+    first: float = 0.005
+    """Frequency at the start."""
+    last: float = 0.03
+    """Frequency at the end."""
+
+    def drift(self) -> Drift:
+        from driftformer.environments import surprises
+
+        return surprises.Chirp(self.first, self.last)
+
+
 PRESETS: dict[str, type[Preset]] = {
     "stationary": Stationary,
     "low": Low,
@@ -135,6 +184,9 @@ PRESETS: dict[str, type[Preset]] = {
     "jumps": Jumps,
     "walk": Walk,
     "seasonal": Seasonal,
+    "flips": Flips,
+    "rising": Rising,
+    "chirp": Chirp,
 }
 
 
