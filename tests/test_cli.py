@@ -47,25 +47,22 @@ def test_trajectories_are_kept_on_demand(tmp_path: Path) -> None:
     assert kept["arms"].shape == kept["active_order"].shape == kept["test1_ratio"].shape == (3, 9)
 
 
-def test_reproduce_runs_named_experiments_and_only_redraws_the_second_time(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    command = ["reproduce", "--experiments", "high-0.018", "--runs", "64", "--out", str(tmp_path)]
-    main(command)
-    first = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    assert {"regret.png", "regret.svg", "high-0.018/summary.json"} <= {
-        str(path.relative_to(tmp_path)) for path in first
-    }
-    capsys.readouterr()
-    main(command)
-    assert capsys.readouterr().out.count("stored") == 6
-    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == first
-
-
 def test_list_names_everything(capsys: pytest.CaptureFixture[str]) -> None:
     main(["list"])
     page = capsys.readouterr().out
-    for name in ("low", "high", "jumps", "walk", "seasonal", "linucb", "thompson", "oracle *", "high-0.025"):
+    for name in (
+        "low",
+        "high",
+        "jumps",
+        "walk",
+        "seasonal",
+        "linucb",
+        "thompson",
+        "oracle *",
+        "high-0.025",
+        "rivals",
+        "unseen-drifts",
+    ):
         assert name in page
 
 
@@ -109,7 +106,7 @@ assert not heavy, heavy
         ("evaluate high --agents linucb@alpha=1e300", "alpha is 1e+300; give a finite number"),
         ("bench --device gpu", "device is 'gpu'; give cpu or cuda"),
         ("bench --agents", "agents is empty; name at least one"),
-        ("reproduce --experiments", "experiments is empty; name at least one of low"),
+        ("reproduce --runs 1", "runs is 1; give a whole number of at least 2"),
         ("evaluate high --agents linubc", "agent: there is no 'linubc'; did you mean 'linucb'?"),
         ("evaluate high --agents linucb@alhpa=1", "option: there is no 'alhpa'; did you mean 'alpha'?"),
         ("evaluate high --runs 0", "runs is 0; give a whole number of at least 1"),
@@ -121,7 +118,9 @@ assert not heavy, heavy
         ("evaluate walk --agents oracle", "agent 'oracle' cannot play 'walk'"),
         ("evaluate jumps --changes 9 --horizon 5", "changes is 9; at most horizon - 1 = 4"),
         ("evaluate high --device gpu", "device is 'gpu'; give cpu or cuda"),
-        ("reproduce --experiments lwo", "experiment: there is no 'lwo'; did you mean 'low'?"),
+        ("reproduce lwo", "experiment: there is no 'lwo'; did you mean 'low'?"),
+        ("reproduce --scale huge", "scale: there is no 'huge'; choose from quick, paper"),
+        ("report nowhere", "folder nowhere has no reproduction.json; name the --out of `driftformer reproduce`"),
         ("bench --problems 100", "problems is 100; give multiples of 64"),
     ],
 )

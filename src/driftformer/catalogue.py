@@ -104,6 +104,6 @@ def _recipes() -> Table:
 def _experiments() -> Table:
     table = _table("\nExperiments (driftformer reproduce)", "name", "what it is", "in the paper")
     for name, experiment in EXPERIMENTS.items():
-        table.add_row(name, f"{experiment.title}: {', '.join(experiment.agents)}", experiment.paper)
+        table.add_row(name, experiment.title, experiment.paper or "beyond it")
     table.add_row("rates", "how regret grows with T, J and Δ (driftformer rates)", "tab:rate")
     return table

@@ -24,6 +24,7 @@ from driftformer.commands import (
     ShowEquivalence,
     ShowRun,
     ShowSchedule,
+    WriteReport,
 )
 from driftformer.environments.presets import PRESETS, Preset
 from driftformer.errors import InputError, unknown_name
@@ -60,6 +61,7 @@ def _parse(arguments: list[str]) -> Any:
             return tyro.cli(
                 Annotated[Evaluate, subcommand("evaluate")]
                 | Annotated[Reproduce, subcommand("reproduce")]
+                | Annotated[WriteReport, subcommand("report")]
                 | Annotated[Rates, subcommand("rates")]
                 | Annotated[Show, subcommand("show")]
                 | Annotated[Collect, subcommand("collect")]
@@ -128,32 +130,34 @@ def _evaluate(command: Evaluate) -> None:
 
 
 def _reproduce(command: Reproduce) -> None:
-    from driftformer.environments.presets import build
-    from driftformer.evaluation.evaluate import evaluate
-    from driftformer.evaluation.figures import draw_grid
+    from driftformer.evaluation.reproduce import draw_experiments, reproduce
 
-    if not command.experiments:
-        raise InputError(f"experiments is empty; name at least one of {', '.join(EXPERIMENTS)}")
-    for name in command.experiments:
-        if name not in EXPERIMENTS:
-            raise unknown_name("experiment", name, EXPERIMENTS)
-    summaries = {}
-    for name in command.experiments:
-        experiment = EXPERIMENTS[name]
-        result = evaluate(
-            build(experiment.preset),
-            experiment.agents,
-            runs=command.runs,
-            seed=command.seed,
-            out=command.out / name,
-            workers=command.workers,
-            device=command.device,
-        )
-        _print_table(result)
-        summaries[experiment.title] = result.summary
-    for ending in ("png", "svg"):
-        draw_grid(summaries, command.out / f"regret.{ending}")
-    print(f"\nfigure: {command.out / 'regret.png'} (and .svg); numbers: {command.out}/*/summary.json")
+    names = tuple(EXPERIMENTS) if command.experiments == ("all",) else command.experiments
+    reproduce(
+        names,
+        command.out,
+        scale=command.scale,
+        runs=command.runs,
+        seed=command.seed,
+        workers=command.workers,
+        device=command.device,
+        on_result=lambda case, result: _print_table(result),
+    )
+    draw_experiments(command.out)
+    _write_report(WriteReport(command.out))
+
+
+def _write_report(command: WriteReport) -> None:
+    from driftformer.evaluation.report import write_report
+    from driftformer.evaluation.report.payload import build_payload
+    from driftformer.evaluation.report.sections import headlines
+
+    path = write_report(command.folder)
+    for title, text in headlines(build_payload(command.folder)):
+        print(f"{title}: {text}")
+    print(
+        f"\nopen {path} in a browser: plots, the claims table and single runs; pictures: {command.folder / 'figures'}"
+    )
 
 
 def _print_table(result: Any) -> None:
@@ -319,9 +323,10 @@ _RUN: dict[type, Any] = {
     Card: _card,
     Evaluate: _evaluate,
     Reproduce: _reproduce,
+    WriteReport: _write_report,
     Rates: _rates,
     Show: _show,
     List: _list,
     Bench: _bench,
 }
-_COMMANDS = ("evaluate", "reproduce", "rates", "show", "collect", "pretrain", "card", "list", "bench")
+_COMMANDS = ("evaluate", "reproduce", "report", "rates", "show", "collect", "pretrain", "card", "list", "bench")

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, Union
 from tyro.conf import Positional, arg, subcommand
 
 from driftformer.environments.presets import PRESETS, Preset
-from driftformer.experiments import EXPERIMENTS
+from driftformer.experiments.base import ScaleName
+from driftformer.experiments.paper import PAPER
 
 if TYPE_CHECKING:
     _Environment = Preset
@@ -56,23 +57,38 @@ class Evaluate:
 
 @dataclass(frozen=True)
 class Reproduce:
-    """Run the paper's experiments and draw their figures.
+    """Run the paper's experiments, or others beyond it, and write a report that shows them.
 
-    Each experiment is a frozen setting (see `driftformer list`). Results stay under --out: a second call only redraws.
+        driftformer reproduce                          the paper's Section 5, in a few minutes
+        driftformer reproduce rivals frequency-sweep   others by name, or all
+        driftformer reproduce --scale paper --workers 2 --out runs/paper
+
+    Each experiment is a frozen setting (see `driftformer list`). Results stay under --out: a second call only redraws,
+    a killed one goes on, and further experiments join those that are there. The report is OUT/report.html.
     """
 
-    experiments: tuple[str, ...] = tuple(EXPERIMENTS)
-    """Which ones."""
-    runs: int = 200
-    """Independent problems of each."""
+    experiments: Positional[tuple[str, ...]] = tuple(experiment.name for experiment in PAPER)
+    """Which ones; `all` for all."""
+    scale: ScaleName = "quick"
+    """How many runs: quick (200, of policies 64, or 32 on Low) or paper (1000, of policies 512, or 192)."""
+    runs: int | None = None
+    """Runs of every agent, instead of the scale's."""
     seed: int = 0
     """Root of all randomness."""
     out: Path = Path("runs/reproduce")
-    """Folder for results and figures."""
+    """Folder for results, figures and the report."""
     workers: int = 1
     """Processes to compute with."""
     device: str = "cpu"
     """cpu or cuda."""
+
+
+@dataclass(frozen=True)
+class WriteReport:
+    """Write report.html for a folder of `driftformer reproduce`, from the results that lie there."""
+
+    folder: Positional[Path]
+    """The --out of `driftformer reproduce`."""
 
 
 @dataclass(frozen=True)

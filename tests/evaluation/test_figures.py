@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 import driftformer as df
 from driftformer.errors import InputError
-from driftformer.evaluation.figures import _looks, curves, draw_grid
+from driftformer.evaluation.figures import Column, _looks, curves, draw_grid
 
 
 @pytest.fixture(scope="module")
@@ -37,10 +37,12 @@ def test_a_figure_names_its_axes_agents_and_setting(result: df.Result, tmp_path:
 
 
 def test_several_evaluations_share_one_figure(result: df.Result, tmp_path: Path) -> None:
-    draw_grid({"left": result.summary, "right": result.summary}, tmp_path / "grid.svg")
+    columns = [Column(title, result.summary, ["random", "oracle"]) for title in ("left", "right")]
+    draw_grid(columns, tmp_path / "grid.svg")
     page = (tmp_path / "grid.svg").read_text()
     assert page.count("<!-- left -->") == page.count("<!-- right -->") == 1
-    assert page.count("<!-- linucb -->") == 1, "one legend for all"
+    assert page.count("<!-- oracle -->") == 1, "one legend for all"
+    assert "<!-- linucb -->" not in page
 
 
 def test_bands_show_one_standard_deviation_between_runs(result: df.Result) -> None:

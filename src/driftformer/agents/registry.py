@@ -155,6 +155,14 @@ def policy_options(spec: str, options: dict[str, Any]) -> dict[str, Any]:
     return {option: _convert(spec, option, value, POLICY_OPTIONS[option]) for option, value in options.items()}
 
 
+def summary_of(spec: str) -> str:
+    """A few words on an agent, by the name it was asked for by."""
+    name = spec.partition("@")[0]
+    if name.startswith(POLICY):
+        return f"a pretrained transformer, {name.removeprefix(POLICY)}"
+    return AGENTS[ALIASES.get(name, name).partition("@")[0]].summary
+
+
 def check_agent(agent: Any) -> Agent:
     """Refuse what could not be played or stored: an agent is a dataclass of options with a plain name."""
     usable = dataclasses.is_dataclass(agent) and not isinstance(agent, type)

@@ -1,7 +1,7 @@
 """The stochastic linear bandit of Section 5, in batches, under any drift.
 
-r_t = scale_t·(⟨a_t, w_t⟩ + ε_t) + shift_t with ε_t ~ N(0, noise²), or with heavy tails, and arms ~ Unif[-1,1]^d, drawn once for each
-problem (`fixed`) or anew in each round (`resampled`).
+r_t = scale_t·(⟨a_t, w_t⟩ + ε_t) + shift_t with ε_t ~ N(0, noise²), or with heavy tails, and arms ~ Unif[-1,1]^d, drawn
+once for each problem (`fixed`) or anew in each round (`resampled`).
 """
 
 from __future__ import annotations

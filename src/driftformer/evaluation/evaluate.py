@@ -27,6 +27,7 @@ def evaluate(
     agents: Sequence[Agent | str],
     *,
     runs: int = 200,
+    fewer_runs: Mapping[str, int] | None = None,
     seed: int = 0,
     out: Path | str | None = None,
     workers: int = 1,
@@ -39,7 +40,7 @@ def evaluate(
     With `out`, results are kept in that folder and only what it lacks is computed: more runs, more agents, or what a
     killed run left undone; its summary is of the latest call. The same seed gives the same numbers, bit for bit,
     whatever the number of workers, the other agents or the interruptions. `trajectories` also keeps every arm and
-    reward there.
+    reward there. Slow agents may play only the first problems: `fewer_runs` says how many, by name.
     """
     environment = make_env(environment) if isinstance(environment, str) else environment
     players = _by_name(agents)
@@ -56,9 +57,10 @@ def evaluate(
     config = {"environment": environment.config(), "seed": seed, "device": kind}
     folder = ResultsFolder(out, config) if out is not None else None
 
-    chunks = chunks_for(runs)
+    counts = _counts(players, runs, fewer_runs or {})
+    chunks = {name: chunks_for(count) for name, count in counts.items()}
     known = _load(folder, players, chunks, trajectories)
-    missing = {name: [chunk for chunk in chunks if (name, chunk) not in known] for name in players}
+    missing = {name: [chunk for chunk in chunks[name] if (name, chunk) not in known] for name in players}
     tasks = [
         Task(environment, name, agent, batch, seed, device, trajectories)
         for name, agent in players.items()
@@ -75,7 +77,7 @@ def evaluate(
                     folder.save(full_label(task.agent), chunk, regret, rows)
             timing[name] = _add_timing(timing.get(name), task, outcome)
 
-    regrets = {name: combine([known[name, chunk] for chunk in chunks]) for name in players}
+    regrets = {name: combine([known[name, chunk] for chunk in chunks[name]]) for name in players}
     privileged = [name for name, agent in players.items() if isinstance(agent, Privileged)]
     result = Result(
         summarize(environment.config(), regrets, runs, seed, privileged),
@@ -103,8 +105,20 @@ def _by_name(agents: Sequence[Agent | str]) -> dict[str, Agent]:
     return players
 
 
+def _counts(players: Mapping[str, Agent], runs: int, fewer: Mapping[str, int]) -> dict[str, int]:
+    """How many of the runs each agent plays."""
+    for name, count in fewer.items():
+        if name not in players:
+            raise InputError(f"fewer_runs names '{name}', which is none of the agents: {', '.join(players)}")
+        require_count(f"fewer_runs of {name}", count, most=runs)
+    return {name: fewer.get(name, runs) for name in players}
+
+
 def _load(
-    folder: ResultsFolder | None, players: Mapping[str, Agent], chunks: Sequence[Chunk], trajectories: bool
+    folder: ResultsFolder | None,
+    players: Mapping[str, Agent],
+    chunks: Mapping[str, Sequence[Chunk]],
+    trajectories: bool,
 ) -> dict[tuple[str, Chunk], ChunkRegret]:
     """What the folder has already; a broken file is an error now, not after hours of computing."""
     if folder is None:
@@ -112,7 +126,7 @@ def _load(
     stored = {name: full_label(agent) for name, agent in players.items()}
     known = {}
     for name, place in stored.items():
-        for chunk in chunks:
+        for chunk in chunks[name]:
             if folder.has(place, chunk, trajectories):
                 known[name, chunk] = folder.load(place, chunk)
                 if trajectories:

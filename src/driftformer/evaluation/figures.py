@@ -1,7 +1,7 @@
 """Regret and suboptimality curves in one look: the same agent has the same colour in every figure.
 
-Colours are Okabe and Ito's palette, which colour-blind readers can tell apart; agents that share a colour differ in
-line style. Bands show the standard deviation between runs, as the paper's do.
+Colours are of Okabe and Ito's and of Tol's palettes, which colour-blind readers can tell apart; agents that share a
+colour differ in line style. Bands show the standard deviation between runs, as the paper's do.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -29,6 +30,12 @@ COLOURS: dict[str, str] = {
     "thompson": "#E69F00",
     "master-linucb": "#009E73",
     "master-thompson": "#CC79A7",
+    "policy:low": "#882255",
+    "policy:high": "#882255",
+    "policy:high-master-linucb": "#44AA99",
+    "policy:high-master-thompson": "#AA4499",
+    "policy:cosine": "#56B4E9",
+    "policy:drift": "#D55E00",
     "oracle": "#000000",
     "optimal": "#000000",
 }
@@ -59,26 +66,50 @@ def draw(summary: Mapping[str, Any], path: Path, kind: Kind = "regret") -> None:
         axes.legend()
 
 
-def draw_grid(summaries: Mapping[str, Mapping[str, Any]], path: Path) -> None:
+@dataclass(frozen=True)
+class Column:
+    """Some agents of one evaluation."""
+
+    title: str
+    summary: Mapping[str, Any]
+    agents: Sequence[str]
+
+
+def draw_grid(columns: Sequence[Column], path: Path) -> None:
     """Several evaluations side by side: regret above, suboptimality below, one legend for all."""
-    with figure_at(path, (3.6 * len(summaries), 5.6)) as figure:
-        grid = figure.subplots(2, len(summaries), squeeze=False)
+    with figure_at(path, (3.6 * max(len(columns), 2), 5.6)) as figure:
+        grid = figure.subplots(2, len(columns), squeeze=False)
         lines: dict[str, Any] = {}
-        for column, (title, summary) in enumerate(summaries.items()):
+        for place, column in enumerate(columns):
             for row, kind in enumerate(_LABELS):
-                axes = grid[row][column]
-                lines |= curves(axes, summary, kind)
-                axes.set_ylabel(_LABELS[kind] if column == 0 else "")
-            grid[0][column].set_title(title, loc="left")
+                axes = grid[row][place]
+                lines |= curves(axes, column.summary, kind, column.agents)
+                axes.set_ylabel(_LABELS[kind] if place == 0 else "")
+            grid[0][place].set_title(column.title, loc="left")
         figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=min(len(lines), 6))
 
 
-def curves(axes: Axes, summary: Mapping[str, Any], kind: Kind) -> dict[str, Any]:
-    """Draw every agent of a summary; the lines by agent."""
+def draw_sweep(axis: str, places: Sequence[float], summaries: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Regret after all rounds against what is swept, with standard errors."""
+    with figure_at(path, (7.0, 4.2)) as figure:
+        axes = figure.subplots()
+        names = list(dict.fromkeys(name for summary in summaries for name in summary["agents"]))
+        for name, (colour, style) in _looks(names).items():
+            known = [(place, one["agents"][name]) for place, one in zip(places, summaries, strict=True)]
+            x, means = [place for place, _ in known], [row["regret_mean"] for _, row in known]
+            errors = [row["regret_stderr"] or 0.0 for _, row in known]
+            axes.errorbar(x, means, errors, color=colour, linestyle=style, marker="o", markersize=3, label=name)
+        axes.set(xlabel=axis, ylabel="dynamic regret after all rounds", ylim=(0, None))
+        figure.legend(*axes.get_legend_handles_labels(), loc="outside right upper")
+
+
+def curves(axes: Axes, summary: Mapping[str, Any], kind: Kind, names: Sequence[str] | None = None) -> dict[str, Any]:
+    """Draw some agents of a summary, or all of them; the lines by agent."""
     agents = summary["agents"]
+    names = list(agents) if names is None else names
     rounds = range(1, summary["horizon"] + 1)
     lines = {}
-    for name, (colour, style) in _looks(list(agents)).items():
+    for name, (colour, style) in _looks(names).items():
         mean, std = agents[name][f"{kind}_curve"], agents[name][f"{kind}_curve_std"]
         lines[name] = axes.plot(rounds, mean, linestyle=style, color=colour, label=name, linewidth=1.4)[0]
         low = [max(0.0, m - s) for m, s in zip(mean, std, strict=True)]
@@ -87,7 +118,7 @@ def curves(axes: Axes, summary: Mapping[str, Any], kind: Kind) -> dict[str, Any]
     axes.set_xlabel("round t")
     axes.set_ylabel(_LABELS[kind])
     axes.set_xlim(1, max(summary["horizon"], 2))
-    axes.set_ylim(0, None if any(any(agents[name][f"{kind}_curve"]) for name in agents) else 1)
+    axes.set_ylim(0, None if any(any(agents[name][f"{kind}_curve"]) for name in names) else 1)
     return lines
 
 
@@ -96,11 +127,16 @@ def _looks(names: Sequence[str]) -> dict[str, tuple[str, Any]]:
     seen: dict[str, int] = {}
     looks = {}
     for name in names:
-        base = name.partition("@")[0]
-        colour = COLOURS.get(base) or _OTHERS[sum(map(ord, base)) % len(_OTHERS)]
+        colour = colour_of(name)
         looks[name] = (colour, _STYLES[seen.get(colour, 0) % len(_STYLES)])
         seen[colour] = seen.get(colour, 0) + 1
     return looks
+
+
+def colour_of(agent: str) -> str:
+    """The same colour for the same agent everywhere; others share a few."""
+    base = agent.partition("@")[0]
+    return COLOURS.get(base) or _OTHERS[sum(map(ord, base)) % len(_OTHERS)]
 
 
 @contextmanager

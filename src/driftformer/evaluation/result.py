@@ -53,9 +53,10 @@ def summarize(
         "agents": {
             name: {
                 "privileged": name in privileged,
+                "runs": len(regret.final),
                 "regret_mean": float(regret.regret.mean[-1]),
-                "regret_stderr": float(regret.regret.stderr[-1]) if runs > 1 else None,
-                "regret_std": float(regret.regret.std[-1]) if runs > 1 else None,
+                "regret_stderr": float(regret.regret.stderr[-1]) if len(regret.final) > 1 else None,
+                "regret_std": float(regret.regret.std[-1]) if len(regret.final) > 1 else None,
                 "regret_runs": regret.final.tolist(),
                 "regret_curve": regret.regret.mean.tolist(),
                 "regret_curve_std": regret.regret.std.tolist(),
@@ -109,14 +110,18 @@ def render(summary: Mapping[str, Any], timing: Mapping[str, Mapping[str, float]]
         row = agents[name]
         speed = timing.get(name, {}).get("rounds_per_cpu_second")
         table.add_row(
-            name + (" *" if row["privileged"] else ""),
-            _number(row["regret_mean"]) + (f" ± {_number(row['regret_stderr'])}" if summary["runs"] > 1 else ""),
-            _number(row["regret_std"]) if summary["runs"] > 1 else "–",
+            name + (" *" if row["privileged"] else "") + _few(row["runs"], summary["runs"]),
+            _number(row["regret_mean"]) + (f" ± {_number(row['regret_stderr'])}" if row["runs"] > 1 else ""),
+            _number(row["regret_std"]) if row["runs"] > 1 else "–",
             "" if name == reference else _paired(summary, name, reference),
             f"{speed / 1000:,.0f}k/s" if speed else "stored",
             style="dim" if row["privileged"] else "",
         )
     return table
+
+
+def _few(runs: int, all_runs: int) -> str:
+    return f" ({runs} runs)" if runs < all_runs else ""
 
 
 def notes(summary: Mapping[str, Any]) -> list[str]:
@@ -157,7 +162,7 @@ def _paired(summary: Mapping[str, Any], agent: str, reference: str) -> str:
         if {pair["agent"], pair["reference"]} == {agent, reference}:
             sign = 1 if pair["agent"] == agent else -1
             low, high = sorted((sign * pair["low"], sign * pair["high"]))
-            interval = f" [{_signed(low)}, {_signed(high)}]" if summary["runs"] > 1 else ""
+            interval = f" [{_signed(low)}, {_signed(high)}]" if pair["runs"] > 1 else ""
             return _signed(sign * pair["mean"]) + interval
     return ""
 

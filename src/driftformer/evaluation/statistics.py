@@ -41,6 +41,7 @@ class PairedDifference:
 
     agent: str
     reference: str
+    runs: int  # that both played
     mean: float
     low: float
     high: float
@@ -86,14 +87,20 @@ def _resampled_means(finals: Mapping[str, Array], runs: int, rng: np.random.Gene
 
 
 def paired_differences(finals: Mapping[str, Array], seed: int) -> list[PairedDifference]:
-    """Every pair of agents, run by run; common random numbers make these much tighter than the means themselves."""
+    """Every pair of agents, run by run; common random numbers make these much tighter than the means themselves.
+
+    An agent that played fewer runs is compared on those.
+    """
     names = list(finals)
-    runs = len(finals[names[0]])
-    means = _resampled_means(finals, runs, np.random.default_rng(seed))
+    means: dict[int, dict[str, Array]] = {}
+    for runs in {len(final) for final in finals.values()}:
+        common = {name: final[:runs] for name, final in finals.items() if len(final) >= runs}
+        means[runs] = _resampled_means(common, runs, np.random.default_rng(seed))
     pairs = [(agent, reference) for i, agent in enumerate(names) for reference in names[i + 1 :]]
     differences = []
     for agent, reference in pairs:
-        low, high = np.quantile(means[agent] - means[reference], [0.025, 0.975])
-        mean = np.mean(finals[agent] - finals[reference])
-        differences.append(PairedDifference(agent, reference, float(mean), float(low), float(high)))
+        runs = min(len(finals[agent]), len(finals[reference]))
+        low, high = np.quantile(means[runs][agent] - means[runs][reference], [0.025, 0.975])
+        mean = np.mean(finals[agent][:runs] - finals[reference][:runs])
+        differences.append(PairedDifference(agent, reference, runs, float(mean), float(low), float(high)))
     return differences

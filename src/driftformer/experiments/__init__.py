@@ -1,9 +1,9 @@
-"""Frozen settings of the paper's experiments. Nothing here imports torch."""
+"""Frozen settings of the paper's experiments and of those beyond it. Nothing here imports torch."""
 
 from __future__ import annotations
 
 from driftformer.experiments.base import Experiment
-from driftformer.experiments.high import HIGH_018, HIGH_025
-from driftformer.experiments.low import LOW
+from driftformer.experiments.beyond import BEYOND
+from driftformer.experiments.paper import PAPER
 
-EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in (LOW, HIGH_018, HIGH_025)}
+EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in (*PAPER, *BEYOND)}

@@ -1,0 +1,42 @@
+"""One page that shows what was measured: plots to touch, the claims table, and how to get every figure again.
+
+The page is one file without requests to anywhere: data, style, script and plotly's own script stand in it. It is built
+from what lies in the folder alone, so equal results give equal pages.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+from importlib import resources
+from pathlib import Path
+
+from plotly.offline import get_plotlyjs
+
+from driftformer.evaluation.report.payload import build_payload
+from driftformer.evaluation.report.sections import body
+from driftformer.files import write_atomically
+
+REPORT = "report.html"
+
+
+def write_report(out: Path) -> Path:
+    """The page of a folder that `driftformer reproduce` filled."""
+    payload = build_payload(out)
+    data = json.dumps(payload, separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
+    page = _asset("page.html")
+    for mark, text in {
+        "TITLE": html.escape(payload["title"]),
+        "STYLE": _asset("page.css"),
+        "BODY": body(payload, out),
+        "DATA": data,
+        "PLOTLY": get_plotlyjs().replace("</script", "<\\/script"),
+        "SCRIPT": _asset("page.js"),
+    }.items():
+        page = page.replace(f"<!--{mark}-->", text)
+    write_atomically(out / REPORT, page.encode())
+    return out / REPORT
+
+
+def _asset(name: str) -> str:
+    return (resources.files(__package__) / name).read_text(encoding="utf-8")

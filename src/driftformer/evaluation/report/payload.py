@@ -1,0 +1,120 @@
+"""What the page shows, as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from driftformer.evaluation.figures import colour_of
+from driftformer.evaluation.reproduce import ABOUT, read_experiments
+from driftformer.evaluation.result import describe
+from driftformer.evaluation.stories import STORIES
+from driftformer.evaluation.verdicts import ORACLE, judge
+from driftformer.experiments import EXPERIMENTS
+from driftformer.experiments.base import Case, Experiment
+from driftformer.experiments.claims import CLAIMS
+from driftformer.files import read_json
+
+_POINTS = 250
+"""Most points of a curve: more than a screen can show."""
+
+
+def build_payload(out: Path) -> dict[str, Any]:
+    """Everything of a folder, rounded and thinned to what can be seen."""
+    about, summaries = read_json(out / ABOUT), read_experiments(out)
+    stories = {story.name: read_json(out / "stories" / f"{story.name}.json") for story in STORIES}
+    agents = sorted(
+        {agent for cases in summaries.values() for summary in cases.values() for agent in summary["agents"]}
+    )
+    return {
+        "title": "driftformer: what was measured",
+        "scale": about["scale"],
+        "seed": about["seed"],
+        "experiments": [_experiment(EXPERIMENTS[name], cases) for name, cases in summaries.items()],
+        "claims": [_claim(judge(claim, summaries)) for claim in CLAIMS],
+        "stories": stories,
+        "colours": {agent: colour_of(agent) for agent in agents},
+    }
+
+
+def _experiment(experiment: Experiment, cases: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    return {
+        "name": experiment.name,
+        "title": experiment.title,
+        "question": experiment.question,
+        "paper": experiment.paper,
+        "axis": experiment.axis,
+        "panels": [{"title": panel.title, "agents": list(panel.agents)} for panel in experiment.panels],
+        "cases": [_case(case, cases[case.name], bool(experiment.axis)) for case in experiment.cases],
+    }
+
+
+def _case(case: Case, summary: Mapping[str, Any], swept: bool) -> dict[str, Any]:
+    rounds = list(range(1, summary["horizon"] + 1))
+    kept = _thin(rounds)
+    agents = {}
+    for name, row in summary["agents"].items():
+        agents[name] = {
+            "runs": row["runs"],
+            "privileged": row["privileged"],
+            "mean": _round(row["regret_mean"]),
+            "stderr": _round(row["regret_stderr"] or 0.0),
+        }
+        if not swept:
+            agents[name] |= {
+                key: [_round(row[f"{source}"][place]) for place in kept]
+                for key, source in {
+                    "regret": "regret_curve",
+                    "regret_std": "regret_curve_std",
+                    "suboptimality": "suboptimality_curve",
+                    "suboptimality_std": "suboptimality_curve_std",
+                }.items()
+            }
+    return {
+        "name": case.name,
+        "title": case.title,
+        "value": case.value,
+        "setting": describe(summary),
+        "amount": _round(summary["nonstationarity"]["amount"]),
+        "count": _round(summary["nonstationarity"]["count"]),
+        "rounds": [] if swept else [rounds[place] for place in kept],
+        "oracle": ORACLE in agents,
+        "agents": agents,
+    }
+
+
+def _claim(verdict: Any) -> dict[str, Any]:
+    return {
+        "text": verdict.claim.text,
+        "where": verdict.claim.where,
+        "rule": verdict.claim.rule,
+        "share": verdict.claim.share,
+        "verdict": verdict.verdict,
+        "missing": list(verdict.missing),
+        "findings": [
+            {
+                "experiment": finding.comparison.experiment,
+                "case": finding.comparison.case,
+                "agent": finding.comparison.agent,
+                "rival": finding.comparison.rival,
+                "value": _round(finding.value),
+                "low": _round(finding.low),
+                "high": _round(finding.high),
+                "runs": finding.runs,
+                "holds": finding.holds,
+            }
+            for finding in verdict.findings
+        ],
+    }
+
+
+def _thin(rounds: list[int]) -> list[int]:
+    """Places of at most so many rounds, evenly, always with the last."""
+    step = -(-len(rounds) // _POINTS)
+    return sorted({*range(0, len(rounds), step), len(rounds) - 1})
+
+
+def _round(value: float) -> float:
+    """Four digits are enough to draw and to read."""
+    return float(f"{value:.4g}")

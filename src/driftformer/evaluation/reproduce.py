@@ -1,0 +1,147 @@
+"""Run experiments: every case is an evaluation in a folder of its own, so that a second call only redraws.
+
+OUT/reproduction.json            which scale and seed; which experiments are there
+OUT/EXPERIMENT/CASE/             results of one evaluation (see `evaluate`), and how much its world changes
+OUT/stories/                     single runs that the report shows: MASTER's schedule, a policy that follows a cosine
+OUT/figures/                     a figure of each experiment, as PNG and SVG
+OUT/report.html                  all of it on one page
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from driftformer.environments.nonstationarity import nonstationarity
+from driftformer.environments.presets import build
+from driftformer.errors import InputError, require_count, unknown_name
+from driftformer.evaluation.evaluate import evaluate
+from driftformer.evaluation.figures import Column, draw_grid, draw_sweep
+from driftformer.evaluation.result import Result
+from driftformer.evaluation.stories import STORIES, tell
+from driftformer.experiments import EXPERIMENTS
+from driftformer.experiments.base import Case, Experiment, scale_of
+from driftformer.files import read_json, write_json
+
+ABOUT = "reproduction.json"
+NONSTATIONARITY = "nonstationarity.json"
+_PROBLEMS = 64
+"""On which Δ and J are measured."""
+
+
+def reproduce(
+    names: Sequence[str],
+    out: Path,
+    *,
+    scale: str = "quick",
+    runs: int | None = None,
+    seed: int = 0,
+    workers: int = 1,
+    device: str = "cpu",
+    on_result: Callable[[Case, Result], None] | None = None,
+) -> None:
+    """Compute what `out` lacks of some experiments; `runs`, for all agents, instead of the scale's."""
+    if not names:
+        raise InputError(f"experiments is empty; name at least one of {', '.join(EXPERIMENTS)}")
+    for name in names:
+        if name not in EXPERIMENTS:
+            raise unknown_name("experiment", name, EXPERIMENTS)
+    if runs is not None:
+        require_count("runs", runs, 2)
+    about = _about(out, {"scale": scale, "runs": runs, "seed": seed, "device": device})
+    for name in names:
+        for case in EXPERIMENTS[name].cases:
+            folder = out / name / case.name
+            result = _play(case, folder, scale, runs, seed, workers, device)
+            _measure_changes(case, folder, seed)
+            if on_result is not None:
+                on_result(case, result)
+        about["experiments"] = [one for one in EXPERIMENTS if one in {*about["experiments"], name}]
+        write_json(out / ABOUT, about)
+    for story in STORIES:
+        tell(story, out / "stories" / f"{story.name}.json", seed)
+
+
+def _about(out: Path, asked: dict[str, Any]) -> dict[str, Any]:
+    """What the folder holds already; it must be of the same scale and seed."""
+    path = out / ABOUT
+    if not path.exists():
+        return {**asked, "experiments": []}
+    found: dict[str, Any] = read_json(path)
+    for key, value in asked.items():
+        if found.get(key) != value:
+            raise InputError(f"folder {out} was made with {key} {found.get(key)}, not {value}; name another --out")
+    return found
+
+
+def _play(case: Case, folder: Path, scale: str, runs: int | None, seed: int, workers: int, device: str) -> Result:
+    counts = {agent: runs or scale_of(scale).runs_of(agent, case.preset.horizon) for agent in case.agents}
+    most = max(counts.values())
+    return evaluate(
+        build(case.preset),
+        list(case.agents),
+        runs=most,
+        fewer_runs={agent: count for agent, count in counts.items() if count < most},
+        seed=seed,
+        out=folder,
+        workers=workers,
+        device=device,
+    )
+
+
+def _measure_changes(case: Case, folder: Path, seed: int) -> None:
+    """Δ and J of Definition 1 over all rounds, on some of the problems that were played."""
+    path = folder / NONSTATIONARITY
+    if path.exists():
+        return
+    found = nonstationarity(build(case.preset), problems=_PROBLEMS, seed=seed)
+    write_json(
+        path,
+        {
+            "problems": _PROBLEMS,
+            "amount": float(found.amount().mean()),
+            "count": float(found.count().double().mean()),
+        },
+    )
+
+
+def draw_experiments(out: Path) -> None:
+    """A figure of every experiment that a folder holds."""
+    for name, summaries in read_experiments(out).items():
+        experiment = EXPERIMENTS[name]
+        for ending in ("png", "svg"):
+            path = out / "figures" / f"{name}.{ending}"
+            if experiment.axis:
+                places = [case.value for case in experiment.cases]
+                draw_sweep(experiment.axis, places, list(summaries.values()), path)
+            else:
+                draw_grid(_columns(experiment, summaries), path)
+
+
+def _columns(experiment: Experiment, summaries: Mapping[str, Mapping[str, Any]]) -> list[Column]:
+    """The paper's panels of one world, or one column for each world."""
+    if experiment.panels:
+        summary = summaries[experiment.cases[0].name]
+        return [Column(panel.title, summary, panel.agents) for panel in experiment.panels]
+    return [Column(case.title, summaries[case.name], case.agents) for case in experiment.cases]
+
+
+def read_experiments(out: Path) -> dict[str, dict[str, dict[str, Any]]]:
+    """Summaries of all experiments that a folder holds, by experiment and case, without computing anything."""
+    path = out / ABOUT
+    if not path.exists():
+        raise InputError(f"folder {out} has no {ABOUT}; name the --out of `driftformer reproduce`")
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    for name in read_json(path)["experiments"]:
+        found[name] = {case.name: _read_case(out, EXPERIMENTS[name], case) for case in EXPERIMENTS[name].cases}
+    return found
+
+
+def _read_case(out: Path, experiment: Experiment, case: Case) -> dict[str, Any]:
+    folder = out / experiment.name / case.name
+    for file in ("summary.json", NONSTATIONARITY):
+        if not (folder / file).exists():
+            raise InputError(f"folder {folder} has no {file}; run `driftformer reproduce {experiment.name}` again")
+    summary: dict[str, Any] = read_json(folder / "summary.json")
+    return summary | {"nonstationarity": read_json(folder / NONSTATIONARITY)}

@@ -1,0 +1,74 @@
+"""Beyond the paper: strong rivals, all frequencies, and worlds that no policy was trained on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from driftformer.environments.presets import Chirp, Flips, High, Low, Preset, Rising
+from driftformer.experiments.base import Case, Experiment
+
+_RIVALS = (
+    "random",
+    "linucb",
+    "thompson",
+    "master-linucb",
+    "discounted-linucb@gamma=0.9",
+    "sliding-window-linucb@window=20",
+    "weighted-linucb",
+    "detection-linucb",
+    "oracle",
+)
+_SWEPT = ("random", "linucb", "thompson", "master-linucb", "discounted-linucb@gamma=0.9", "oracle")
+
+
+def _both_modes(name: str, title: str, preset: Preset, agents: tuple[str, ...]) -> tuple[Case, ...]:
+    return (
+        Case(f"{name}-fixed", f"{title}, fixed arms", preset, agents),
+        Case(f"{name}-resampled", f"{title}, resampled arms", replace(preset, arm_mode="resampled"), agents),
+    )
+
+
+RIVALS = Experiment(
+    name="rivals",
+    title="The strongest rivals",
+    question="Who follows a changing world best, among everything that is built here?",
+    paper="",
+    cases=(
+        *_both_modes("high-0.018", "High, b = 0.018", High(b=0.018), (*_RIVALS, "policy:cosine")),
+        *_both_modes("high-0.025", "High, b = 0.025", High(b=0.025), (*_RIVALS, "policy:cosine")),
+        *_both_modes("low", "Low", Low(), _RIVALS),
+    ),
+)
+
+FREQUENCY_SWEEP = Experiment(
+    name="frequency-sweep",
+    title="Regret against the frequency of the cosine",
+    question="Where does each agent break? The policy `high` was trained at .005, .01, .015 and .02 only.",
+    paper="",
+    cases=tuple(
+        Case(f"b-{b:g}", f"b = {b:g}", High(b=b), (*_SWEPT, "policy:high", "policy:cosine"), value=b)
+        for b in (0.0, 0.0025, 0.005, 0.0075, 0.01, 0.0125, 0.015, 0.0175, 0.02, 0.025, 0.03, 0.035, 0.04)
+    ),
+    axis="frequency b",
+)
+
+UNSEEN_DRIFTS = Experiment(
+    name="unseen-drifts",
+    title="Worlds that no policy was trained on",
+    question="How far does what a policy has learned carry?",
+    paper="",
+    cases=(
+        Case("flips", "Four sudden changes of sign", Flips(changes=4), (*_RIVALS, "policy:cosine")),
+        Case("rising", "One arm rising", Rising(), (*_RIVALS[:-1], "policy:cosine")),
+        Case("chirp", "A period that shortens", Chirp(), (*_RIVALS, "policy:cosine")),
+        Case("heavy-tails", "High, b = 0.018, heavy tails", High(b=0.018, tails="heavy"), (*_RIVALS, "policy:cosine")),
+        Case(
+            "long",
+            "High, b = 0.018, twice as long",
+            High(b=0.018, horizon=400),
+            (*_RIVALS, "restart@base=policy:cosine,every=200"),
+        ),
+    ),
+)
+
+BEYOND = (RIVALS, FREQUENCY_SWEEP, UNSEEN_DRIFTS)

@@ -1,0 +1,105 @@
+"""What the paper says of its experiments, and what we say beyond it, as statements that numbers can decide.
+
+A statement is a list of comparisons on the same problems. Which verdict follows from their 95% intervals is fixed in
+`evaluation/verdicts.py`; nothing is typed in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Rule = Literal["ahead", "not ahead", "near"]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One agent against another on one case of an experiment."""
+
+    experiment: str
+    case: str
+    agent: str
+    rival: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One line of the table."""
+
+    text: str
+    where: str
+    """Where the paper says so; empty where it is ours."""
+    rule: Rule
+    comparisons: tuple[Comparison, ...]
+    share: float = 0.0
+    """For `near`: how much of the way from chance (the rival) to the oracle must be gone at least."""
+
+
+_WORLDS = (("low", "windows"), ("high-0.018", "b-0.018"), ("high-0.025", "b-0.025"))
+_CHANCE = "random"
+
+
+def _against(agent: str, rivals: tuple[str, ...], *worlds: tuple[str, str]) -> tuple[Comparison, ...]:
+    return tuple(Comparison(*world, agent, rival) for world in worlds for rival in rivals)
+
+
+_LOW, _HIGH_018, _HIGH_025 = _WORLDS
+_RIVAL_CASES = tuple(
+    ("rivals", f"{world}-{mode}") for world in ("high-0.018", "high-0.025") for mode in ("fixed", "resampled")
+)
+_RIVALS = (
+    "linucb",
+    "thompson",
+    "master-linucb",
+    "discounted-linucb@gamma=0.9",
+    "sliding-window-linucb@window=20",
+    "weighted-linucb",
+    "detection-linucb",
+)
+
+CLAIMS = (
+    Claim(
+        "The transformer does better than MASTER over LinUCB and over TS at b = 0.018",
+        "Section 5, fig:regret",
+        "ahead",
+        _against("policy:high", ("master-linucb", "master-thompson"), _HIGH_018),
+    ),
+    Claim(
+        "The transformer does better than LinUCB and TS at b = 0.018",
+        "Section 5, fig:regret",
+        "ahead",
+        _against("policy:high", ("linucb", "thompson"), _HIGH_018),
+    ),
+    Claim(
+        "The transformer is no longer ahead of LinUCB and TS at b = 0.025",
+        "appx-exp, fig:linucb-large0.025 and fig:ts-large0.025",
+        "not ahead",
+        _against("policy:high", ("linucb", "thompson"), _HIGH_025),
+    ),
+    Claim(
+        "The transformer's regret is near-optimal at b = 0.018: nine tenths of the way from chance to the oracle",
+        "Section 5",
+        "near",
+        _against("policy:high", (_CHANCE,), _HIGH_018),
+        share=0.9,
+    ),
+    Claim(
+        "Trained on a range of frequencies, a policy is ahead of LinUCB, TS and MASTER at both",
+        "",
+        "ahead",
+        _against("policy:cosine", ("linucb", "thompson", "master-linucb", "master-thompson"), _HIGH_018, _HIGH_025),
+    ),
+    Claim(
+        "That policy is near-optimal at both frequencies: nine tenths of the way from chance to the oracle",
+        "",
+        "near",
+        _against("policy:cosine", (_CHANCE,), _HIGH_018, _HIGH_025),
+        share=0.9,
+    ),
+    Claim(
+        "It is ahead of every rival that is told nothing, in both arm modes",
+        "",
+        "ahead",
+        _against("policy:cosine", _RIVALS, *_RIVAL_CASES),
+    ),
+)

@@ -1,0 +1,63 @@
+"""The paper's own experiments (Section 5, appendix `appx-exp`): one panel against LinUCB, one against TS.
+
+The transformer is `policy:high` (`policy:low`), trained on optimal arms; beside it stand those that imitate MASTER over
+the panel's base algorithm. A third panel shows what can be won: our policies and the oracle.
+"""
+
+from __future__ import annotations
+
+from driftformer.environments.presets import High, Low
+from driftformer.experiments.base import Case, Experiment, Panel
+
+_HIGH_PANELS = (
+    Panel(
+        "LinUCB and MASTER+LinUCB",
+        ("random", "linucb", "master-linucb", "policy:high", "policy:high-master-linucb"),
+    ),
+    Panel("TS and MASTER+TS", ("random", "thompson", "master-thompson", "policy:high")),
+    Panel("Beyond the paper", ("linucb", "policy:high", "policy:cosine", "oracle")),
+)
+_LOW_PANELS = (
+    Panel("LinUCB and MASTER+LinUCB", ("random", "linucb", "master-linucb")),
+    Panel("TS and MASTER+TS", ("random", "thompson", "master-thompson")),
+    Panel("Beyond the paper", ("linucb", "oracle")),
+)
+
+
+def _agents(panels: tuple[Panel, ...]) -> tuple[str, ...]:
+    """All agents of some panels, each once."""
+    return tuple(dict.fromkeys(agent for panel in panels for agent in panel.agents))
+
+
+def _high(b: float, paper: str, question: str) -> Experiment:
+    case = Case(f"b-{b:g}", f"High, b = {b:g}", High(b=b), _agents(_HIGH_PANELS))
+    return Experiment(
+        name=f"high-{b:g}",
+        title=f"High non-stationarity, b = {b:g}",
+        question=question,
+        paper=paper,
+        cases=(case,),
+        panels=_HIGH_PANELS,
+    )
+
+
+PAPER = (
+    Experiment(
+        name="low",
+        title="Low non-stationarity",
+        question="Rewards are lifted in two windows. Does a transformer that has only seen worlds at rest keep up?",
+        paper="fig:regret (top row), fig:subopt-small",
+        cases=(Case("windows", "Low", Low(), _agents(_LOW_PANELS)),),
+        panels=_LOW_PANELS,
+    ),
+    _high(
+        0.018,
+        "fig:regret (bottom row), fig:subopt-large0.018",
+        "A cosine turns the best arm into the worst and back. The frequency lies between those of the training.",
+    ),
+    _high(
+        0.025,
+        "fig:linucb-large0.025, fig:ts-large0.025",
+        "The same with a frequency beyond those of the training.",
+    ),
+)

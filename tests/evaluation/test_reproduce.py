@@ -1,0 +1,74 @@
+"""Experiments: kept, resumed, restored to the last byte."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from driftformer.agents.registry import make_agent, summary_of
+from driftformer.environments.presets import build
+from driftformer.errors import InputError
+from driftformer.evaluation import reproduce as module
+from driftformer.evaluation.report import write_report
+from driftformer.experiments import EXPERIMENTS
+from driftformer.experiments.base import SCALES
+from driftformer.simulation.rollout import check_applies
+from tests.evaluation.conftest import NAMES
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """What belongs to the results: everything but the times."""
+    found = (path for path in folder.rglob("*") if path.is_file() and path.name != "timing.json")
+    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
+
+
+@pytest.mark.parametrize("gone", ["summary.json", "*.safetensors", "policy-high.json", "nonstationarity.json", "*.svg"])
+def test_whatever_is_deleted_comes_back_the_same(reproduction: Path, gone: str) -> None:
+    before = files(reproduction)
+    sorted(reproduction.rglob(gone))[0].unlink()
+    (reproduction / "report.html").unlink()
+    module.reproduce(NAMES, reproduction, runs=3)
+    if gone == "*.svg":
+        module.draw_experiments(reproduction)
+    write_report(reproduction)
+    after = files(reproduction)
+    assert [name for name in before if before[name] != after.get(name)] == []
+    assert after.keys() == before.keys()
+
+
+def test_a_folder_of_another_seed_or_scale_is_refused(reproduction: Path) -> None:
+    with pytest.raises(InputError, match="was made with seed 0, not 1; name another --out"):
+        module.reproduce(["low"], reproduction, runs=3, seed=1)
+    with pytest.raises(InputError, match="was made with scale quick, not paper"):
+        module.reproduce(["low"], reproduction, runs=3, scale="paper")
+
+
+def test_a_report_of_a_folder_with_a_hole_says_what_to_do(reproduction: Path, tmp_path: Path) -> None:
+    shutil.copytree(reproduction, tmp_path / "copy")
+    (tmp_path / "copy" / "low" / "windows" / "summary.json").unlink()
+    with pytest.raises(InputError, match="run `driftformer reproduce low` again"):
+        write_report(tmp_path / "copy")
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_experiment_can_be_played(name: str) -> None:
+    """Its agents exist, may play its worlds, and have words for the report; its panels name agents that play."""
+    experiment = EXPERIMENTS[name]
+    for case in experiment.cases:
+        environment = build(case.preset)
+        for agent in case.agents:
+            check_applies(environment, make_agent(agent))
+            assert summary_of(agent)
+        for panel in experiment.panels:
+            assert set(panel.agents) <= set(case.agents)
+    assert len({case.name for case in experiment.cases}) == len(experiment.cases)
+
+
+def test_policies_get_fewer_runs_and_on_long_problems_fewer_still() -> None:
+    quick = SCALES["quick"]
+    assert quick.runs_of("linucb", 1000) == 200
+    assert quick.runs_of("policy:high", 200) == 64
+    assert quick.runs_of("restart@base=policy:cosine,every=200", 400) == 64
+    assert quick.runs_of("policy:low", 1000) == 32
