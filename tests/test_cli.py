@@ -119,7 +119,7 @@ assert not heavy, heavy
         ("evaluate jumps --changes 9 --horizon 5", "changes is 9; at most horizon - 1 = 4"),
         ("evaluate high --device gpu", "device is 'gpu'; give cpu or cuda"),
         ("reproduce lwo", "experiment: there is no 'lwo'; did you mean 'low'?"),
-        ("reproduce --scale huge", "scale: there is no 'huge'; choose from quick, paper"),
+        ("reproduce --scale huge", "scale: there is no 'huge'; choose from paper, quick"),
         ("report nowhere", "folder nowhere has no reproduction.json; name the --out of `driftformer reproduce`"),
         ("bench --problems 100", "problems is 100; give multiples of 64"),
     ],

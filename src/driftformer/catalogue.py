@@ -10,7 +10,7 @@ from rich.table import Table
 
 from driftformer.agents.registry import AGENTS, ALIASES, POLICY, POLICY_OPTIONS
 from driftformer.environments.presets import PRESETS, Preset
-from driftformer.experiments import EXPERIMENTS
+from driftformer.experiments import EXPERIMENTS, RATES, TRAININGS
 from driftformer.experiments.rates import sweeps
 from driftformer.policies import shipped
 from driftformer.pretraining.recipes import RECIPES
@@ -105,5 +105,7 @@ def _experiments() -> Table:
     table = _table("\nExperiments (driftformer reproduce)", "name", "what it is", "in the paper")
     for name, experiment in EXPERIMENTS.items():
         table.add_row(name, experiment.title, experiment.paper or "beyond it")
-    table.add_row("rates", "how regret grows with T, J and Δ (driftformer rates)", "tab:rate")
+    for name, training in TRAININGS.items():
+        table.add_row(name, f"{training.title} (trains small policies)", training.paper)
+    table.add_row(RATES, "how regret grows with T, J and Δ (also driftformer rates)", "tab:rate")
     return table

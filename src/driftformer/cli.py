@@ -28,7 +28,7 @@ from driftformer.commands import (
 )
 from driftformer.environments.presets import PRESETS, Preset
 from driftformer.errors import InputError, unknown_name
-from driftformer.experiments import EXPERIMENTS
+from driftformer.experiments import NAMES
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -132,7 +132,7 @@ def _evaluate(command: Evaluate) -> None:
 def _reproduce(command: Reproduce) -> None:
     from driftformer.evaluation.reproduce import draw_experiments, reproduce
 
-    names = tuple(EXPERIMENTS) if command.experiments == ("all",) else command.experiments
+    names = NAMES if command.experiments == ("all",) else command.experiments
     reproduce(
         names,
         command.out,

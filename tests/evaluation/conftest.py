@@ -7,13 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from driftformer.evaluation import reproduce as module
 from driftformer.evaluation.report import write_report
-from driftformer.experiments import EXPERIMENTS, Experiment
+from driftformer.experiments import EXPERIMENTS, TRAININGS, Experiment
+from driftformer.experiments.trainings import TrainingExperiment
 
 ROUNDS = 20
-NAMES = ("low", "high-0.018", "rivals", "frequency-sweep")
+NAMES = ("low", "high-0.018", "rivals", "frequency-sweep", "architecture")
 
 
 def shortened(experiment: Experiment) -> Experiment:
@@ -25,12 +27,23 @@ def shortened(experiment: Experiment) -> Experiment:
     return replace(experiment, cases=tuple(cases))
 
 
+def hasty(experiment: TrainingExperiment) -> TrainingExperiment:
+    """The same trainings, two of them, for two steps."""
+    some = tuple(
+        replace(training, settings={**training.settings, "steps": 2, "warmup": 1})
+        for training in experiment.trainings["quick"][:2]
+    )
+    return replace(experiment, trainings={"quick": some})
+
+
 @pytest.fixture(scope="session")
 def in_small() -> Iterator[None]:
     """Experiments and stories with few rounds; claims name agents by their usual names."""
     patch = pytest.MonkeyPatch()
     for name, experiment in list(EXPERIMENTS.items()):
         patch.setitem(EXPERIMENTS, name, shortened(experiment))
+    for name, experiment in list(TRAININGS.items()):
+        patch.setitem(TRAININGS, name, hasty(experiment))
     stories = tuple(replace(story, preset=replace(story.preset, horizon=ROUNDS)) for story in module.STORIES)
     patch.setattr(module, "STORIES", stories)
     yield
@@ -41,7 +54,8 @@ def in_small() -> Iterator[None]:
 def reproduction(in_small: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with four experiments and their report."""
     out = tmp_path_factory.mktemp("reproduction")
-    module.reproduce(NAMES, out, runs=3)
+    with torch.inference_mode(False):
+        module.reproduce(NAMES, out, runs=3)
     module.draw_experiments(out)
     write_report(out)
     return out

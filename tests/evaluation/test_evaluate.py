@@ -139,3 +139,22 @@ def test_a_lambda_cannot_be_sent_to_workers_and_the_error_says_what_to_do() -> N
     environment = df.make_env("stationary", drift=lambda t, w: w, **ENV)
     with pytest.raises(InputError, match="use workers=1, or define drift functions and agents at the top level"):
         df.evaluate(environment, ["random"], runs=200, workers=2)
+
+
+def test_a_slow_agent_may_play_only_the_first_problems(tmp_path: Path) -> None:
+    environment, agents = df.make_env("high", horizon=20), ["random", "linucb", "oracle"]
+    whole = df.evaluate(environment, agents, runs=70)
+    fewer = df.evaluate(environment, agents, runs=70, fewer_runs={"linucb": 40}, out=tmp_path)
+    assert np.array_equal(fewer.finals["linucb"], whole.finals["linucb"][:40]), "the same problems"
+    assert fewer.summary["agents"]["linucb"]["runs"] == 40
+    pairs = {(pair["agent"], pair["reference"]): pair for pair in fewer.summary["paired_differences"]}
+    assert pairs["random", "linucb"]["runs"] == 40
+    assert pairs["random", "oracle"]["runs"] == 70
+    assert pairs["random", "linucb"]["mean"] == pytest.approx(
+        np.mean(whole.finals["random"][:40] - whole.finals["linucb"][:40])
+    )
+    assert "linucb (40 runs)" in fewer.table()
+    with pytest.raises(InputError, match="fewer_runs names 'thompson', which is none of the agents"):
+        df.evaluate(environment, agents, runs=70, fewer_runs={"thompson": 40})
+    with pytest.raises(InputError, match="fewer_runs of linucb is 71"):
+        df.evaluate(environment, agents, runs=70, fewer_runs={"linucb": 71})

@@ -13,6 +13,7 @@ from rich.progress import Progress as RichProgress
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from driftformer.experiments.trainings import Training
     from driftformer.pretraining.train import Report
 
 
@@ -88,6 +89,28 @@ class TrainingProgress:
         if not self._visible and (now - self._last > 30 or report.step == report.steps):
             print(f"{self._title}: on {report.phase}, step {report.step} of {report.steps}, {told}", flush=True)
             self._last = now
+
+
+class TrainingsProgress:
+    """One progress line after the other, for trainings that follow each other."""
+
+    def __init__(self) -> None:
+        self._line: TrainingProgress | None = None
+        self._of = ""
+
+    def __enter__(self) -> TrainingsProgress:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._line is not None:
+            self._line.__exit__(kind, error, at)
+
+    def show(self, training: Training, report: Report) -> None:
+        if training.name != self._of:
+            self.__exit__(None, None, None)
+            self._line, self._of = TrainingProgress(training.label, report.steps, 0).__enter__(), training.name
+        assert self._line is not None
+        self._line.show(report)
 
 
 def _short(number: float) -> str:

@@ -2,6 +2,7 @@
 
 OUT/reproduction.json            which scale and seed; which experiments are there
 OUT/EXPERIMENT/CASE/             results of one evaluation (see `evaluate`), and how much its world changes
+OUT/EXPERIMENT/results.json      of an experiment that trains policies (see `trained.py`)
 OUT/stories/                     single runs that the report shows: MASTER's schedule, a policy that follows a cosine
 OUT/figures/                     a figure of each experiment, as PNG and SVG
 OUT/report.html                  all of it on one page
@@ -18,14 +19,19 @@ from driftformer.environments.presets import build
 from driftformer.errors import InputError, require_count, unknown_name
 from driftformer.evaluation.evaluate import evaluate
 from driftformer.evaluation.figures import Column, draw_grid, draw_sweep
+from driftformer.evaluation.progress import TrainingsProgress
+from driftformer.evaluation.rates import measure_rates
 from driftformer.evaluation.result import Result
 from driftformer.evaluation.stories import STORIES, tell
-from driftformer.experiments import EXPERIMENTS
+from driftformer.evaluation.trained import RESULTS, draw_trainings, run_trainings
+from driftformer.experiments import EXPERIMENTS, NAMES, RATES, TRAININGS
 from driftformer.experiments.base import Case, Experiment, scale_of
 from driftformer.files import read_json, write_json
 
 ABOUT = "reproduction.json"
 NONSTATIONARITY = "nonstationarity.json"
+LONGEST = {"quick": 10_000, "paper": 100_000}
+"""The longest horizon of the sweeps behind the rates, by scale."""
 _PROBLEMS = 64
 """On which Δ and J are measured."""
 
@@ -43,21 +49,27 @@ def reproduce(
 ) -> None:
     """Compute what `out` lacks of some experiments; `runs`, for all agents, instead of the scale's."""
     if not names:
-        raise InputError(f"experiments is empty; name at least one of {', '.join(EXPERIMENTS)}")
+        raise InputError(f"experiments is empty; name at least one of {', '.join(NAMES)}")
     for name in names:
-        if name not in EXPERIMENTS:
-            raise unknown_name("experiment", name, EXPERIMENTS)
+        if name not in NAMES:
+            raise unknown_name("experiment", name, NAMES)
     if runs is not None:
         require_count("runs", runs, 2)
     about = _about(out, {"scale": scale, "runs": runs, "seed": seed, "device": device})
     for name in names:
-        for case in EXPERIMENTS[name].cases:
-            folder = out / name / case.name
-            result = _play(case, folder, scale, runs, seed, workers, device)
-            _measure_changes(case, folder, seed)
-            if on_result is not None:
-                on_result(case, result)
-        about["experiments"] = [one for one in EXPERIMENTS if one in {*about["experiments"], name}]
+        if name in TRAININGS:
+            with TrainingsProgress() as bar:
+                run_trainings(TRAININGS[name], out, scale, seed, device, bar.show)
+        elif name == RATES:
+            measure_rates(out / RATES, longest=LONGEST[scale], seed=seed, workers=workers)
+        else:
+            for case in EXPERIMENTS[name].cases:
+                folder = out / name / case.name
+                result = _play(case, folder, scale, runs, seed, workers, device)
+                _measure_changes(case, folder, seed)
+                if on_result is not None:
+                    on_result(case, result)
+        about["experiments"] = [one for one in NAMES if one in {*about["experiments"], name}]
         write_json(out / ABOUT, about)
     for story in STORIES:
         tell(story, out / "stories" / f"{story.name}.json", seed)
@@ -107,7 +119,10 @@ def _measure_changes(case: Case, folder: Path, seed: int) -> None:
 
 
 def draw_experiments(out: Path) -> None:
-    """A figure of every experiment that a folder holds."""
+    """A figure of every experiment that a folder holds; that of the rates is in their own folder."""
+    for name, results in read_trainings(out).items():
+        for ending in ("png", "svg"):
+            draw_trainings(TRAININGS[name], results, out / "figures" / f"{name}.{ending}")
     for name, summaries in read_experiments(out).items():
         experiment = EXPERIMENTS[name]
         for ending in ("png", "svg"):
@@ -129,19 +144,38 @@ def _columns(experiment: Experiment, summaries: Mapping[str, Mapping[str, Any]])
 
 def read_experiments(out: Path) -> dict[str, dict[str, dict[str, Any]]]:
     """Summaries of all experiments that a folder holds, by experiment and case, without computing anything."""
-    path = out / ABOUT
-    if not path.exists():
-        raise InputError(f"folder {out} has no {ABOUT}; name the --out of `driftformer reproduce`")
-    found: dict[str, dict[str, dict[str, Any]]] = {}
-    for name in read_json(path)["experiments"]:
-        found[name] = {case.name: _read_case(out, EXPERIMENTS[name], case) for case in EXPERIMENTS[name].cases}
+    return {
+        name: {case.name: _read_case(out, EXPERIMENTS[name], case) for case in EXPERIMENTS[name].cases}
+        for name in _held(out)
+        if name in EXPERIMENTS
+    }
+
+
+def read_trainings(out: Path) -> dict[str, dict[str, Any]]:
+    """Results of all experiments that train policies."""
+    return {name: _read(out / name / RESULTS, name) for name in _held(out) if name in TRAININGS}
+
+
+def read_rates(out: Path) -> dict[str, Any] | None:
+    """Measured rates, if they are there."""
+    found: dict[str, Any] | None = _read(out / RATES / "rates.json", RATES) if RATES in _held(out) else None
     return found
+
+
+def _held(out: Path) -> list[str]:
+    """Experiments that a folder holds."""
+    if not (out / ABOUT).exists():
+        raise InputError(f"folder {out} has no {ABOUT}; name the --out of `driftformer reproduce`")
+    return list(read_json(out / ABOUT)["experiments"])
+
+
+def _read(path: Path, name: str) -> Any:
+    if not path.exists():
+        raise InputError(f"folder {path.parent} has no {path.name}; run `driftformer reproduce {name}` again")
+    return read_json(path)
 
 
 def _read_case(out: Path, experiment: Experiment, case: Case) -> dict[str, Any]:
     folder = out / experiment.name / case.name
-    for file in ("summary.json", NONSTATIONARITY):
-        if not (folder / file).exists():
-            raise InputError(f"folder {folder} has no {file}; run `driftformer reproduce {experiment.name}` again")
-    summary: dict[str, Any] = read_json(folder / "summary.json")
-    return summary | {"nonstationarity": read_json(folder / NONSTATIONARITY)}
+    summary: dict[str, Any] = _read(folder / "summary.json", experiment.name)
+    return summary | {"nonstationarity": _read(folder / NONSTATIONARITY, experiment.name)}

@@ -30,7 +30,10 @@ class Result:
     def table(self) -> str:
         """The summary as text, best agent first."""
         page = io.StringIO()
-        Console(file=page, width=110).print(render(self.summary, self.timing), *notes(self.summary), sep="\n")
+        console = Console(
+            file=page, width=110, force_jupyter=False, force_terminal=False
+        )  # plain text, in notebooks too
+        console.print(render(self.summary, self.timing), *notes(self.summary), sep="\n")
         return page.getvalue()
 
     def plot(self, path: Path | str, kind: Literal["regret", "suboptimality"] = "regret") -> None:

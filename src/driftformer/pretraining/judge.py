@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from driftformer.models.sampling import standard_gumbel
+from driftformer.pretraining.collect import collect
 from driftformer.pretraining.play import Player
 from driftformer.pretraining.problems import Problems, unroll
 from driftformer.pretraining.worlds import World
@@ -25,6 +26,7 @@ class _Case:
     noise: Tensor  # [P, T]
     gumbel: Tensor  # [P, T, A]
     uniform: float  # the uniform policy's regret
+    randomness: Randomness
 
 
 class Judge:
@@ -40,12 +42,28 @@ class Judge:
 
     def share(self, player: Player) -> float:
         """Regret of sampling from the policy as a share of the uniform policy's, averaged over worlds."""
-        shares = []
+        shares = [float(lost.mean()) for lost in self.shares(player)]
+        return sum(shares) / len(shares)
+
+    def shares(self, player: Player) -> list[Tensor]:
+        """The same for every problem of each world, `[P]` each."""
+        every = []
         for case in self._cases:
             played = player.play(case.problems, case.noise, case.gumbel)
-            lost = case.problems.gaps.gather(2, played.arms.unsqueeze(2)).sum(dim=(1, 2)).mean()
-            shares.append(float(lost) / case.uniform)
-        return sum(shares) / len(shares)
+            every.append(regret_of(case.problems, played.arms) / case.uniform)
+        return every
+
+    def shares_of(self, agent: str) -> list[Tensor]:
+        """The same for any other agent, on the same problems with coins of its own."""
+        return [
+            regret_of(case.problems, collect(case.problems, {agent: 1.0}, case.randomness).arms) / case.uniform
+            for case in self._cases
+        ]
+
+
+def regret_of(problems: Problems, arms: Tensor) -> Tensor:
+    """Dynamic regret of some arms `[P, T]`, `[P]`."""
+    return problems.gaps.gather(2, arms.unsqueeze(2)).sum(dim=(1, 2))
 
 
 @torch.no_grad()
@@ -58,4 +76,5 @@ def _lay_out(world: World, place: int, size: int, dim: int, device: torch.device
         randomness.stream("judge-noise").normal(environment.horizon),
         standard_gumbel(randomness.stream("judge-gumbel").uniform(environment.horizon, environment.arms)),
         float(problems.gaps.mean(dim=2).sum(dim=1).mean()),
+        randomness,
     )

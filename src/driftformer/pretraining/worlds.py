@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from driftformer.environments.drift import Affine, Compose, Jumps, Stationary
+from driftformer.environments.drift import Affine, Compose, Drift, Jumps, Stationary
 from driftformer.environments.linear_bandit import LinearBandit
 from driftformer.environments.varied import CosineAmong, CosineWithin, ElevatedWithin, OneOf, Units, WalkWithin
 from driftformer.errors import unknown_name
@@ -58,6 +59,22 @@ def _tiny() -> list[World]:
     return [World(fixed, 0.5), World(replace(fixed, arm_mode="resampled"), 0.5)]
 
 
+def _both_modes(environment: LinearBandit) -> list[World]:
+    return [World(environment, 0.5), World(replace(environment, arm_mode="resampled"), 0.5)]
+
+
+def _kinds(size: LinearBandit, frequencies: tuple[float, float]) -> dict[str, LinearBandit]:
+    """One kind of change at a time, and all of them, for problems of some size."""
+    kinds: dict[str, Drift] = {
+        "still": Stationary(),
+        "jumps": Jumps(3),
+        "cosine": CosineWithin(frequencies),
+        "walk": WalkWithin(),
+    }
+    kinds["mixed"] = OneOf(tuple(kinds.values()), (0.25,) * len(kinds))
+    return {kind: replace(size, name=f"{size.name}-{kind}", drift=drift) for kind, drift in kinds.items()}
+
+
 _UNIT_INTERVAL = Affine(scale=1 / 12, shift=0.5)
 
 
@@ -78,6 +95,12 @@ WORLDS: dict[str, Callable[[], list[World]]] = {
     "drift": _drift,
     "tiny": _tiny,
 }
+
+
+_SMALL = LinearBandit(name="tiny", horizon=30, dim=4, arms=4, noise=0.3)
+_FULL = LinearBandit(name="full", horizon=200)
+for _kind in (*_kinds(_SMALL, (0.01, 0.1)).values(), *_kinds(_FULL, (0.002, 0.035)).values()):
+    WORLDS[_kind.name] = functools.partial(_both_modes, _kind)
 
 
 def worlds_of(name: str) -> list[World]:

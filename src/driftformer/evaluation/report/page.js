@@ -225,6 +225,48 @@ function setUpStories() {
   draw();
 }
 
+function trainedFigure(experiment) {
+  const worlds = Object.keys(experiment.rows[0].worlds);
+  const labels = experiment.rows.map((row) => row.label);
+  if (experiment.view === "matrix") {
+    const shares = experiment.rows.map((row) => worlds.map((world) => row.worlds[world].mean));
+    return [[{
+      z: shares, x: worlds, y: labels, type: "heatmap", colorscale: "Viridis", zmin: 0, zmax: 1, texttemplate: "%{z:.2f}",
+      colorbar: { title: { text: "share of chance" }, thickness: 12 }, hovertemplate: "%{y}, on %{x}: %{z:.3f}<extra></extra>",
+    }], { xaxis: { title: { text: "measured on" } }, yaxis: { autorange: "reversed" } }];
+  }
+  const found = experiment.rows.map((row) => row.worlds[worlds[0]]);
+  const swept = experiment.view === "line";
+  const policy = {
+    x: swept ? experiment.rows.map((row) => row.value) : labels, y: found.map((one) => one.mean), name: "policy",
+    error_y: { type: "data", array: found.map((one) => one.stderr) }, type: swept ? "scatter" : "bar",
+    mode: "lines+markers", marker: { color: "#D55E00" }, hovertemplate: "%{x}: %{y:.3f}<extra></extra>",
+  };
+  const marks = Object.entries(experiment.references).map(([agent, measured]) => ({
+    agent, y: measured[worlds[0]].mean, tone: colour(agent),
+  }));
+  const shapes = marks.map(({ y, tone }) => ({
+    type: "line", xref: "paper", x0: 0, x1: 1, y0: y, y1: y, line: { color: tone, width: 1.5, dash: "dash" },
+  }));
+  const annotations = marks.map(({ agent, y, tone }) => ({
+    xref: "paper", x: 1, xanchor: "right", y, yanchor: "bottom", text: agent, showarrow: false, font: { color: tone, size: 11 },
+  }));
+  const axis = { title: { text: experiment.axis }, ...(swept ? { type: "log" } : {}) };
+  return [[policy], { xaxis: axis, yaxis: { title: { text: "regret, share of chance's" }, rangemode: "tozero" }, shapes, annotations }];
+}
+
+function setUpTrained(experiment) {
+  const div = document.querySelector(`[data-training="${experiment.name}"]`);
+  const draw = () => {
+    const [traces, frame] = trainedFigure(experiment);
+    div.setAttribute("aria-label", `${experiment.title}; the numbers are in the table below.`);
+    Plotly.react(div, traces, layout(frame), CONFIG);
+  };
+  redraws.push(draw);
+  draw();
+}
+
 data.experiments.forEach(setUp);
+data.trainings.forEach(setUpTrained);
 setUpStories();
 dark.addEventListener("change", () => redraws.forEach((draw) => draw()));

@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from driftformer.evaluation.figures import colour_of
-from driftformer.evaluation.reproduce import ABOUT, read_experiments
+from driftformer.evaluation.reproduce import ABOUT, read_experiments, read_rates, read_trainings
 from driftformer.evaluation.result import describe
 from driftformer.evaluation.stories import STORIES
+from driftformer.evaluation.trained import REFERENCES
 from driftformer.evaluation.verdicts import ORACLE, judge
-from driftformer.experiments import EXPERIMENTS
+from driftformer.experiments import EXPERIMENTS, TRAININGS
 from driftformer.experiments.base import Case, Experiment
 from driftformer.experiments.claims import CLAIMS
+from driftformer.experiments.trainings import TrainingExperiment
 from driftformer.files import read_json
 
 _POINTS = 250
@@ -22,7 +24,8 @@ _POINTS = 250
 
 def build_payload(out: Path) -> dict[str, Any]:
     """Everything of a folder, rounded and thinned to what can be seen."""
-    about, summaries = read_json(out / ABOUT), read_experiments(out)
+    summaries = read_experiments(out)
+    about = read_json(out / ABOUT)
     stories = {story.name: read_json(out / "stories" / f"{story.name}.json") for story in STORIES}
     agents = sorted(
         {agent for cases in summaries.values() for summary in cases.values() for agent in summary["agents"]}
@@ -32,9 +35,12 @@ def build_payload(out: Path) -> dict[str, Any]:
         "scale": about["scale"],
         "seed": about["seed"],
         "experiments": [_experiment(EXPERIMENTS[name], cases) for name, cases in summaries.items()],
+        "trainings": [_trained(TRAININGS[name], results) for name, results in read_trainings(out).items()],
+        "rates": read_rates(out),
         "claims": [_claim(judge(claim, summaries)) for claim in CLAIMS],
         "stories": stories,
-        "colours": {agent: colour_of(agent) for agent in agents},
+        "colours": {agent: colour_of(agent) for agent in (*agents, *REFERENCES)},
+        "agents": agents,
     }
 
 
@@ -82,6 +88,23 @@ def _case(case: Case, summary: Mapping[str, Any], swept: bool) -> dict[str, Any]
         "oracle": ORACLE in agents,
         "agents": agents,
     }
+
+
+def _trained(experiment: TrainingExperiment, results: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "name": experiment.name,
+        "title": experiment.title,
+        "question": experiment.question,
+        "paper": experiment.paper,
+        "view": experiment.view,
+        "axis": experiment.axis,
+        "rows": [row | {"worlds": _rounded(row["worlds"])} for row in results["trainings"]],
+        "references": {agent: _rounded(worlds) for agent, worlds in results["references"].items()},
+    }
+
+
+def _rounded(worlds: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
+    return {world: {key: _round(value) for key, value in found.items()} for world, found in worlds.items()}
 
 
 def _claim(verdict: Any) -> dict[str, Any]:

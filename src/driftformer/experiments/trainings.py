@@ -1,0 +1,139 @@
+"""Experiments that train many small policies: how much data, which architecture, and what drift to train on.
+
+At the `quick` scale they are toys for a CPU (4 dimensions, 4 arms, 30 rounds); at the `paper` scale they have the
+paper's problems (32 dimensions, 10 arms, 200 rounds) and want a GPU. Regret is given as a share of what chance loses in
+the same world.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from driftformer.experiments.base import ScaleName
+
+_SIZES: dict[str, dict[str, Any]] = {
+    "quick": {"layers": 2, "heads": 2, "width": 32, "steps": 600, "tokens": 3_840, "rate": 3e-3, "warmup": 40},
+    "paper": {"layers": 4, "heads": 4, "width": 128, "steps": 1500, "tokens": 102_400, "rate": 1e-3, "warmup": 150},
+}
+_WORLD = {"quick": "tiny", "paper": "full"}
+"""Beginnings of the names of worlds, by scale (see pretraining/worlds.py)."""
+
+
+@dataclass(frozen=True)
+class Training:
+    """One policy to train: the recipe `cosine` or `tiny` with some settings changed, on labels alone."""
+
+    name: str
+    label: str
+    settings: dict[str, Any] = field(hash=False)
+    value: float = 0.0
+    """Its place on the axis."""
+    trajectories: int | None = None
+    """How many are collected once and gone through again and again; None: always new ones."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingExperiment:
+    """Policies that differ in one respect, measured on the same worlds."""
+
+    name: str
+    title: str
+    question: str
+    paper: str
+    view: Literal["line", "bars", "matrix"]
+    axis: str
+    trainings: Mapping[str, tuple[Training, ...]]
+    """By scale."""
+    worlds: Mapping[str, tuple[str, ...]]
+    """Where they are measured, by scale."""
+
+
+def _kinds(scale: ScaleName) -> dict[str, str]:
+    """The worlds of `training-drift` and what to call them."""
+    kinds = {"still": "at rest", "jumps": "jumps", "cosine": "cosines", "walk": "random walks"}
+    return {f"{_WORLD[scale]}-{kind}": title for kind, title in kinds.items()}
+
+
+def _data(scale: ScaleName, counts: tuple[int, ...]) -> tuple[Training, ...]:
+    return tuple(
+        Training(
+            f"n-{count}",
+            f"{count:,} trajectories",
+            {**_SIZES[scale], "worlds": f"{_WORLD[scale]}-cosine"},
+            value=count,
+            trajectories=count,
+        )
+        for count in counts
+    )
+
+
+def _architectures(scale: ScaleName) -> tuple[Training, ...]:
+    size = _SIZES[scale]
+    deep, wide = size["layers"], size["heads"]
+    variants: dict[str, dict[str, Any]] = {
+        "GPT-2": {},
+        "1 layer": {"layers": 1},
+        f"{2 * deep} layers": {"layers": 2 * deep},
+        "1 head": {"heads": 1},
+        f"{4 * wide} heads": {"heads": 4 * wide},
+        "paper's form": {"form": "paper", "short": 0.3},
+        "ReLU attention": {"backbone": "relu", "rate": size["rate"] / 3},
+        f"ReLU, {2 * deep} layers": {"backbone": "relu", "rate": size["rate"] / 3, "layers": 2 * deep},
+    }
+    return tuple(
+        Training(
+            label.lower().replace(" ", "-").replace(",", "").replace("'", ""),
+            label,
+            {**size, "worlds": f"{_WORLD[scale]}-cosine", **changes},
+        )
+        for label, changes in variants.items()
+    )
+
+
+def _drifts(scale: ScaleName) -> tuple[Training, ...]:
+    worlds = {**_kinds(scale), f"{_WORLD[scale]}-mixed": "all of them"}
+    return tuple(
+        Training(world, f"trained on {title}", {**_SIZES[scale], "worlds": world}) for world, title in worlds.items()
+    )
+
+
+TRAININGS: dict[str, TrainingExperiment] = {
+    experiment.name: experiment
+    for experiment in (
+        TrainingExperiment(
+            name="data-scaling",
+            title="Regret against the number of pretraining trajectories",
+            question="How much data does a policy need? The main theorem's regret has a part that falls with N.",
+            paper="Theorem 1's T_comp; no figure",
+            view="line",
+            axis="trajectories N",
+            trainings={
+                "quick": _data("quick", (128, 512, 2_048, 8_192, 32_768)),
+                "paper": _data("paper", (256, 1_024, 4_096, 16_384, 65_536, 262_144)),
+            },
+            worlds={"quick": ("tiny-cosine",), "paper": ("full-cosine",)},
+        ),
+        TrainingExperiment(
+            name="architecture",
+            title="Depth, heads, and softmax against ReLU attention",
+            question="Which parts of the transformer matter? Theory has depth and ReLU attention, practice softmax.",
+            paper="the paper's third contribution; no figure",
+            view="bars",
+            axis="architecture",
+            trainings={"quick": _architectures("quick"), "paper": _architectures("paper")},
+            worlds={"quick": ("tiny-cosine",), "paper": ("full-cosine",)},
+        ),
+        TrainingExperiment(
+            name="training-drift",
+            title="What drift to train on",
+            question="How does the kind of change in the pretraining data matter? The paper leaves this open.",
+            paper="the open question of appx-limit-and-dis",
+            view="matrix",
+            axis="trained on",
+            trainings={"quick": _drifts("quick"), "paper": _drifts("paper")},
+            worlds={"quick": tuple(_kinds("quick")), "paper": tuple(_kinds("paper"))},
+        ),
+    )
+}

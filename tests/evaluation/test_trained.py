@@ -1,0 +1,45 @@
+"""Experiments that train policies, in small."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from driftformer.evaluation.trained import run_trainings
+from driftformer.experiments.trainings import TRAININGS, TrainingExperiment
+from driftformer.pretraining.recipes import recipe_of
+from driftformer.pretraining.train import policy_config
+from driftformer.pretraining.worlds import worlds_of
+from tests.evaluation.conftest import hasty
+
+
+@pytest.mark.parametrize("name", ["data-scaling", "training-drift"])
+def test_trainings_are_measured_on_their_worlds_beside_references(name: str, tmp_path: Path) -> None:
+    experiment = hasty(TRAININGS[name])
+    with torch.inference_mode(False):  # other tests do without gradients
+        results = run_trainings(experiment, tmp_path, "quick", 0, "cpu")
+    assert [row["label"] for row in results["trainings"]] == [one.label for one in experiment.trainings["quick"]]
+    for row in results["trainings"]:
+        assert set(row["worlds"]) == set(experiment.worlds["quick"])
+        assert all(0.2 < found["mean"] < 1.3 for found in row["worlds"].values()), "two steps teach little"
+    oracle = results["references"]["oracle"]
+    assert all(found["mean"] < 0.2 for found in oracle.values())
+    assert "tiny-walk" not in oracle, "w* moves there"
+    if name == "data-scaling":
+        (data,) = (tmp_path / name / "n-128").glob("data/manifest.json")
+        assert '"trajectories": 128' in data.read_text()
+
+
+@pytest.mark.parametrize("scale", ["quick", "paper"])
+@pytest.mark.parametrize("experiment", TRAININGS.values(), ids=lambda experiment: experiment.name)
+def test_every_training_describes_a_policy_for_its_worlds(experiment: TrainingExperiment, scale: str) -> None:
+    names = [training.name for training in experiment.trainings[scale]]
+    assert len(set(names)) == len(names)
+    for training in experiment.trainings[scale]:
+        recipe = recipe_of("cosine", **training.settings)
+        config = policy_config(recipe)
+        assert config.horizon == (30 if scale == "quick" else 200)
+    for world in experiment.worlds[scale]:
+        assert {one.environment.arm_mode for one in worlds_of(world)} == {"fixed", "resampled"}
