@@ -9,7 +9,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 help: ## say what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 15
 
-demo: .venv/core ## compare agents on the paper's environments: tables and a figure, in about a minute
+demo: .venv/core ## the paper's experiments with the shipped policies, and a report to open, in a few minutes
 	$(BIN)/driftformer reproduce --out runs/demo --workers 2
 
 test: lint ## lint, types and all tests
