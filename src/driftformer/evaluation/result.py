@@ -107,13 +107,15 @@ def render(summary: Mapping[str, Any], timing: Mapping[str, Mapping[str, float]]
         pad_edge=False,
     )
     table.add_column("agent", overflow="fold")
-    for heading in ("dynamic regret", "std", "difference (95%)", "speed"):
+    uneven = len({row["runs"] for row in agents.values()}) > 1
+    for heading in (*(["runs"] if uneven else []), "dynamic regret", "std", "difference (95%)", "speed"):
         table.add_column(heading, justify="right", no_wrap=True)
     for name in ranking:
         row = agents[name]
         speed = timing.get(name, {}).get("rounds_per_cpu_second")
         table.add_row(
-            name + (" *" if row["privileged"] else "") + _few(row["runs"], summary["runs"]),
+            name + (" *" if row["privileged"] else ""),
+            *([str(row["runs"])] if uneven else []),
             _number(row["regret_mean"]) + (f" ± {_number(row['regret_stderr'])}" if row["runs"] > 1 else ""),
             _number(row["regret_std"]) if row["runs"] > 1 else "–",
             "" if name == reference else _paired(summary, name, reference),
@@ -121,10 +123,6 @@ def render(summary: Mapping[str, Any], timing: Mapping[str, Mapping[str, float]]
             style="dim" if row["privileged"] else "",
         )
     return table
-
-
-def _few(runs: int, all_runs: int) -> str:
-    return f" ({runs} runs)" if runs < all_runs else ""
 
 
 def notes(summary: Mapping[str, Any]) -> list[str]:

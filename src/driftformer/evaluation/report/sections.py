@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import os
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -103,7 +104,7 @@ def _experiment(experiment: Mapping[str, Any], payload: Mapping[str, Any]) -> st
     paper = f'<p class="quiet">In the paper: {_e(experiment["paper"])}</p>' if experiment["paper"] else ""
     command = f"driftformer reproduce {name} --scale {payload['scale']} --seed {payload['seed']}"
     return f"""<section id="{_e(name)}" class="experiment"><h2>{_e(experiment["title"])}</h2>
-<p>{_e(experiment["question"])}</p>{paper}
+<p>{_prose(experiment["question"])}</p>{paper}
 <div class="controls" data-experiment="{_e(name)}"></div>
 <div class="plots" data-experiment="{_e(name)}"></div>
 <details><summary>The numbers, and how to get them again</summary>
@@ -125,7 +126,7 @@ def _trained(experiment: Mapping[str, Any], payload: Mapping[str, Any]) -> str:
     )
     command = f"driftformer reproduce {name} --scale {payload['scale']} --seed {payload['seed']}"
     return f"""<section id="{_e(name)}" class="experiment"><h2>{_e(experiment["title"])}</h2>
-<p>{_e(experiment["question"])}</p><p class="quiet">In the paper: {_e(experiment["paper"])}</p>
+<p>{_prose(experiment["question"])}</p><p class="quiet">In the paper: {_e(experiment["paper"])}</p>
 <div class="plots"><div class="plot trained" data-training="{_e(name)}" role="img"></div></div>
 <details><summary>The numbers, and how to get them again</summary>
 <div class="wide"><table><caption>Dynamic regret as a share of what chance loses in the same world, ± standard error.
@@ -200,6 +201,11 @@ def _pm(row: Mapping[str, float]) -> str:
 
 def _anchor(name: str) -> str:
     return "".join(letter if letter.isalnum() else "-" for letter in name)
+
+
+def _prose(text: str) -> str:
+    """A sentence, with what stands in backticks as code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", _e(text))
 
 
 def _e(text: object) -> str:
