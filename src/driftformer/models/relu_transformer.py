@@ -1,7 +1,8 @@
 """The transformer of Section 2.2: attention with ReLU instead of softmax, normalised by 1/i, and no layer norm.
 
-Attn(H)_i = h_i + (1/i)·Σ_m Σ_{j≤i} ReLU(⟨Q_m h_i, K_m h_j⟩)·V_m h_j, then h + W_2·ReLU(W_1 h), L times. Here Q_m and
-K_m map to `width / heads` dimensions and V_m is a product of that rank, as is usual where such a model is trained.
+Attn(H)_i = h_i + (1/i)·Σ_m Σ_{j≤i} ReLU(⟨Q_m h_i, K_m h_j⟩)·V_m h_j, then h + W_2·ReLU(W_1 h), L times. Q_m and K_m map
+to `head_size` dimensions and V_m is a product of that rank: `width / heads` where such a model is trained, `width`
+where its weights are written down one by one (`theory/`).
 """
 
 from __future__ import annotations
@@ -15,23 +16,27 @@ from driftformer.models.cache import KeyValues
 class ReLULayer(nn.Module):
     """One attention layer and one MLP, without biases."""
 
-    def __init__(self, width: int, heads: int, index: int) -> None:
+    def __init__(
+        self, width: int, heads: int, index: int, head_size: int | None = None, hidden: int | None = None
+    ) -> None:
         super().__init__()
         self.heads, self.index = heads, index
-        self.queries_keys_values = nn.Linear(width, 3 * width, bias=False)
-        self.out = nn.Linear(width, width, bias=False)
-        self.first = nn.Linear(width, 4 * width, bias=False)
-        self.second = nn.Linear(4 * width, width, bias=False)
+        inner = heads * (width // heads if head_size is None else head_size)
+        hidden = 4 * width if hidden is None else hidden
+        self.queries_keys_values = nn.Linear(width, 3 * inner, bias=False)
+        self.out = nn.Linear(inner, width, bias=False)
+        self.first = nn.Linear(width, hidden, bias=False)
+        self.second = nn.Linear(hidden, width, bias=False)
 
     def forward(self, hidden: Tensor, visible: Tensor, cache: KeyValues | None) -> Tensor:
         """`hidden` is `[B, q, D]`; `visible` `[B or 1, 1, q, n]` says which of the n tokens so far each one sees."""
         parts = self.queries_keys_values(hidden).unflatten(2, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
-        query, key, value = parts[0], parts[1], parts[2]  # [B, M, q, D/M]
+        query, key, value = parts[0], parts[1], parts[2]  # [B, M, q, head size]
         if cache is not None:
             key, value = cache.update(key, value, self.index)
         scores = torch.relu(query @ key.transpose(2, 3)) * visible  # [B, M, q, n]
         seen = visible.sum(3, keepdim=True)  # i, the number of tokens up to this one
-        attended = ((scores / seen) @ value).transpose(1, 2).flatten(2)  # [B, q, D]
+        attended = ((scores / seen) @ value).transpose(1, 2).flatten(2)  # [B, q, M · head size]
         hidden = hidden + self.out(attended)
         mlp: Tensor = self.second(torch.relu(self.first(hidden)))
         return hidden + mlp

@@ -1,0 +1,114 @@
+"""Explicit weights for the transformer of Section 2.2: heads and MLPs as the proof writes them.
+
+A head is a triple of matrices (Q, K, V), an MLP a pair (W_1, W_2). `build` puts lists of them into a `ReLUTransformer`,
+whose forward pass, residuals and 1/i included, is then the one that a trained policy would use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from driftformer.models.incontext import causal
+from driftformer.models.relu_transformer import ReLULayer, ReLUTransformer
+
+
+@dataclass(frozen=True)
+class Head:
+    """One attention head; Q and K may have few rows."""
+
+    query: Tensor  # [q, D]
+    key: Tensor  # [q, D]
+    value: Tensor  # [D, D]
+
+
+@dataclass(frozen=True)
+class Mlp:
+    """h + W_2·ReLU(W_1 h)."""
+
+    first: Tensor  # [D', D]
+    second: Tensor  # [D, D']
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Heads, then an MLP; either may be missing."""
+
+    heads: Sequence[Head] = ()
+    mlp: Mlp | None = None
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What a construction costs."""
+
+    width: int  # D
+    layers: int  # L
+    heads: int  # M, the most in a layer
+    hidden: int  # D', the most in a layer
+    norm: float  # |||θ|||
+
+
+def build(layers: Sequence[Layer], width: int) -> ReLUTransformer:
+    """The transformer that has these weights."""
+    network = ReLUTransformer(width, 1, 0)
+    for index, layer in enumerate(layers):
+        network.layers.append(_layer(layer, width, index))
+    return network.double().requires_grad_(False)
+
+
+def _layer(layer: Layer, width: int, index: int) -> ReLULayer:
+    heads = list(layer.heads) or [Head(*(torch.zeros(1, width, dtype=torch.double),) * 2, _zeros(width, width))]
+    mlp = layer.mlp or Mlp(_zeros(1, width), _zeros(width, 1))
+    built = ReLULayer(width, len(heads), index, head_size=width, hidden=mlp.first.shape[0]).double()
+    queries = torch.cat([_tall(head.query, width) for head in heads])
+    keys = torch.cat([_tall(head.key, width) for head in heads])
+    values = torch.cat([head.value for head in heads])
+    with torch.no_grad():
+        built.queries_keys_values.weight.copy_(torch.cat([queries, keys, values]))
+        built.out.weight.copy_(torch.eye(width, dtype=torch.double).repeat(1, len(heads)))
+        built.first.weight.copy_(mlp.first)
+        built.second.weight.copy_(mlp.second)
+    return built
+
+
+def _tall(rows: Tensor, width: int) -> Tensor:
+    """A matrix with zero rows below, D in all."""
+    return torch.cat([rows, _zeros(width - rows.shape[0], width)])
+
+
+def _zeros(*shape: int) -> Tensor:
+    return torch.zeros(*shape, dtype=torch.double)
+
+
+def run(network: ReLUTransformer, tokens: Tensor) -> Tensor:
+    """TF_θ on whole sequences `[B, T, D]`."""
+    rounds = tokens.shape[1]
+    output: Tensor = network(tokens, causal(rounds, rounds, tokens.device), None)
+    return output
+
+
+def sizes(layers: Sequence[Layer], width: int) -> Sizes:
+    """D, L, M, D' and the norm |||θ||| of Section 2.2."""
+    return Sizes(
+        width=width,
+        layers=len(layers),
+        heads=max(len(layer.heads) for layer in layers),
+        hidden=max(0 if layer.mlp is None else layer.mlp.first.shape[0] for layer in layers),
+        norm=max(_norm(layer) for layer in layers),
+    )
+
+
+def _norm(layer: Layer) -> float:
+    """One layer's part of |||θ|||."""
+    largest = max((max(_operator(head.query), _operator(head.key)) for head in layer.heads), default=0.0)
+    values = sum(_operator(head.value) for head in layer.heads)
+    mlp = 0.0 if layer.mlp is None else _operator(layer.mlp.first) + _operator(layer.mlp.second)
+    return largest + values + mlp
+
+
+def _operator(matrix: Tensor) -> float:
+    return float(torch.linalg.matrix_norm(matrix, ord=2))
