@@ -4,7 +4,8 @@ For each order i: x (d numbers), 2^i, the window's sum of rewards, a random numb
 values of lower orders, and the order's own; then 2^n, t, the sums of rewards and of auxiliary values, and U. That is D
 = (d+5)(n+1)+5. The proof uses more than it lists: a constant (Section 2.2 has no biases), for each order a noise
 coordinate of its own (orders that share one would not be independent), and positions (where the block of a round
-began). They are listed in `extras`, so that sizes can be compared honestly.
+began). The round's reward and auxiliary value have a place of their own, from which sums are taken, and which orders
+are live is written down before σ2 hides it. They are listed in `extras`, so that sizes can be compared honestly.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from driftformer.errors import require_count
 ORDER_ENTRIES = ("length", "window_sum", "rand", "lower_sum", "auxiliary")
 """After x, in every order's block."""
 SHARED_ENTRIES = ("block_length", "t", "reward_sum", "auxiliary_sum", "bound")
-EXTRA_ENTRIES = ("one",)
-EXTRA_ORDER_ENTRIES = ("noise", "start", "t_times_start")
+EXTRA_ENTRIES = ("one", "t_squared", "reward", "hope")
+EXTRA_ORDER_ENTRIES = ("noise", "start", "t_times_start", "live")
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,7 @@ def empty_tokens(layout: Layout, batch: int) -> Tensor:
     t = torch.arange(1, layout.rounds + 1, dtype=torch.double)
     tokens[..., layout.place("one")] = 1.0
     tokens[..., layout.place("t")] = t
+    tokens[..., layout.place("t_squared")] = t * t
     tokens[..., layout.place("block_length")] = layout.rounds
     for order in layout.orders:
         start = t - (t - 1) % 2**order
