@@ -6,7 +6,6 @@ import math
 
 import pytest
 import torch
-from torch import Tensor
 
 from driftformer.theory.constructions import (
     bernoulli,
@@ -19,32 +18,15 @@ from driftformer.theory.constructions import (
     sigma2,
 )
 from driftformer.theory.constructions import tests as stationarity
+from driftformer.theory.inputs import random_tokens
 from driftformer.theory.network import Layer, build, run, sizes
-from driftformer.theory.tokens import Layout, empty_tokens
+from driftformer.theory.tokens import Layout
 
 SIZES = [0, 1, 2, 3, 4, 5, 6]
 
 
 def rho(t: int) -> float:
     return 1 / math.sqrt(t)
-
-
-def random_tokens(layout: Layout, batch: int, seed: int) -> Tensor:
-    """Tokens with random x, sums and auxiliary values, of both signs, and flags for random numbers."""
-    generator = torch.Generator().manual_seed(seed)
-    tokens = empty_tokens(layout, batch)
-
-    def normal(*shape: int) -> Tensor:
-        return torch.randn(*shape, generator=generator, dtype=torch.double)
-
-    for order in layout.orders:
-        tokens[..., layout.x(order)] = normal(batch, layout.rounds, layout.d)
-        for name in ("window_sum", "lower_sum", "auxiliary", "noise"):
-            tokens[..., layout.place(name, order)] = normal(batch, layout.rounds)
-        tokens[..., layout.place("rand", order)] = (normal(batch, layout.rounds) > 0).double()
-    for name in ("reward_sum", "auxiliary_sum", "bound"):
-        tokens[..., layout.place(name)] = normal(batch, layout.rounds)
-    return tokens
 
 
 def batch_for(layout: Layout) -> int:

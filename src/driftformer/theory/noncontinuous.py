@@ -38,7 +38,7 @@ Pay = Callable[[int, int], float]
 """The reward of an arm in a round, both from 0."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Round:
     """What happened in one round."""
 
@@ -50,6 +50,14 @@ class Round:
     hoped: float  # the block's sum of r̃ − r
     failed: bool
     coins: Tensor  # [n+1] each order's rank of this round
+
+    def __eq__(self, other: object) -> bool:
+        """The same block, order, arm and verdict, and the same numbers but for rounding."""
+        if not isinstance(other, Round):
+            return NotImplemented
+        choices = [(one.n, one.order, one.arm, one.failed) for one in (self, other)]
+        numbers = [(one.lowest, one.earned, one.hoped) for one in (self, other)]
+        return choices[0] == choices[1] and all(abs(a - b) < 1e-8 for a, b in zip(*numbers, strict=True))
 
 
 @dataclass(frozen=True)

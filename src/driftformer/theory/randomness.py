@@ -1,0 +1,62 @@
+"""Are ranks random? Tests of uniformity and independence for the numbers that `constructions/ranks.py` makes from data.
+
+Pooled ranks are discrete, position by position differently, so each position is tested on its own: χ² against the
+uniform distribution on {0, …, (i−1)/i}, and χ² of independence between two positions. p-values are turned into one by
+Bonferroni's rule: the least times their number.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+
+def chi_square_p(statistic: float, freedom: int) -> float:
+    """P(χ² ≥ statistic), by the regularised upper incomplete gamma function."""
+    half = torch.tensor(freedom / 2, dtype=torch.double)
+    return float(torch.special.gammaincc(half, torch.tensor(statistic / 2, dtype=torch.double)))
+
+
+def uniformity(numbers: Tensor, bins: int) -> float:
+    """p-value of whole numbers `[B]` in 0..bins−1 being uniform."""
+    if bins == 1:
+        return 1.0
+    seen = torch.bincount(numbers, minlength=bins).double()
+    expected = len(numbers) / bins
+    return chi_square_p(float(((seen - expected) ** 2 / expected).sum()), bins - 1)
+
+
+def independence(first: Tensor, second: Tensor, bins: tuple[int, int]) -> float:
+    """p-value of two positions' numbers being independent."""
+    if min(bins) == 1:
+        return 1.0
+    joint = torch.bincount(first * bins[1] + second, minlength=bins[0] * bins[1]).double().view(bins)
+    expected = joint.sum(1, keepdim=True) * joint.sum(0, keepdim=True) / joint.sum()
+    statistic = float(((joint - expected) ** 2 / expected.clamp(min=1e-12)).sum())
+    return chi_square_p(statistic, (bins[0] - 1) * (bins[1] - 1))
+
+
+def worst(p_values: list[float]) -> float:
+    """Bonferroni: the least of them times their number."""
+    return min(1.0, min(p_values) * len(p_values))
+
+
+def rank_tests(ranks: Tensor) -> tuple[float, float]:
+    """Uniformity of every position, and independence of all pairs among positions up to 8, of `[B, T]` shares."""
+    rounds = ranks.shape[1]
+    whole = [(ranks[:, i] * (i + 1)).round().long() for i in range(rounds)]
+    uniform = worst([uniformity(whole[i], i + 1) for i in range(rounds)])
+    few = range(min(rounds, 8))
+    pairs = [independence(whole[i], whole[j], (i + 1, j + 1)) for i in few for j in few if i < j]
+    return uniform, worst(pairs or [1.0])
+
+
+def full_sequence_independence(ranks: Tensor) -> float:
+    """Independence of two positions' ranks among all rounds: they can never be equal, so it fails."""
+    rounds = ranks.shape[1]
+    if rounds == 1:
+        return math.nan
+    whole = (ranks * rounds).round().long()
+    return independence(whole[:, 0], whole[:, 1], (rounds, rounds))
