@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from driftformer.agents.registry import AGENTS, ALIASES, POLICY, POLICY_OPTIONS
@@ -17,6 +18,7 @@ from driftformer.pretraining.recipes import RECIPES
 
 if TYPE_CHECKING:
     from driftformer.evaluation.rates import Exponent
+    from driftformer.theory.checks import Row
 
 
 def tables() -> list[Table]:
@@ -69,6 +71,26 @@ def exponents(found: Mapping[str, Mapping[str, Exponent]], longest: int) -> Tabl
             table.add_row(
                 "" if place else f"{sweep.name} ({sweep.axis})", agent, words, "" if place else sweep.expected
             )
+    return table
+
+
+def checked(rows: Mapping[str, Row], n: int) -> Table:
+    """The table of checks."""
+    table = Table(
+        title=f"\nThe proof, run (blocks of {2**n} rounds)", title_justify="left", box=SIMPLE_HEAD, pad_edge=False
+    )
+    columns = ("name", "statement", "built", "size: claimed / built", "error: claimed / measured", "verdict")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for name, row in rows.items():
+        table.add_row(
+            name,
+            row.statement,
+            row.built,
+            f"{row.size_claimed} / {row.size_built}",
+            f"{row.error_claimed} / {row.error_measured}",
+            row.verdict,
+        )
     return table
 
 

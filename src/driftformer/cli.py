@@ -24,6 +24,7 @@ from driftformer.commands import (
     ShowEquivalence,
     ShowRun,
     ShowSchedule,
+    Theory,
     WriteReport,
 )
 from driftformer.environments.presets import PRESETS, Preset
@@ -67,6 +68,7 @@ def _parse(arguments: list[str]) -> Any:
                 | Annotated[Collect, subcommand("collect")]
                 | Annotated[Pretrain, subcommand("pretrain")]
                 | Annotated[Card, subcommand("card")]
+                | Annotated[Theory, subcommand("theory")]
                 | Annotated[List, subcommand("list")]
                 | Annotated[Bench, subcommand("bench")],
                 prog="driftformer",
@@ -310,6 +312,33 @@ def _pretrain(command: Pretrain) -> None:
         print(f"least regret: {progress.best:.3f} of the uniform policy's; play it as policy:{command.out}/best")
 
 
+def _theory(command: Theory) -> None:
+    from rich.console import Console
+
+    from driftformer.catalogue import checked
+    from driftformer.errors import require_count
+    from driftformer.theory.checks import CHECKS
+
+    require_count("n", command.n, 1, most=6)
+    if command.only is not None and command.only not in CHECKS:
+        raise unknown_name("check", command.only, CHECKS)
+    names = list(CHECKS) if command.only is None else [command.only]
+    with Console(stderr=True).status("checking …") as status:
+        rows = {}
+        for name in names:
+            status.update(f"checking {name} …")
+            rows[name] = CHECKS[name](command.n)
+    Console().print(checked(rows, command.n))
+    if command.plot is not None:
+        from driftformer.theory.figures import draw_depth, draw_scheduler
+
+        if command.only == "linucb":
+            draw_depth(command.plot)
+        else:
+            draw_scheduler(command.n, command.plot)
+        print(f"figure: {command.plot}")
+
+
 def _card(command: Card) -> None:
     from driftformer.evaluation.card import write_card
 
@@ -321,6 +350,7 @@ _RUN: dict[type, Any] = {
     Collect: _collect,
     Pretrain: _pretrain,
     Card: _card,
+    Theory: _theory,
     Evaluate: _evaluate,
     Reproduce: _reproduce,
     WriteReport: _write_report,
@@ -329,4 +359,16 @@ _RUN: dict[type, Any] = {
     List: _list,
     Bench: _bench,
 }
-_COMMANDS = ("evaluate", "reproduce", "report", "rates", "show", "collect", "pretrain", "card", "list", "bench")
+_COMMANDS = (
+    "evaluate",
+    "reproduce",
+    "report",
+    "rates",
+    "show",
+    "collect",
+    "pretrain",
+    "card",
+    "theory",
+    "list",
+    "bench",
+)

@@ -198,6 +198,26 @@ class Card:
 
 
 @dataclass(frozen=True)
+class Theory:
+    """Check the paper's constructions: explicit weights against the exact algorithm, a line of a table each.
+
+        driftformer theory                                       all of them, in about a minute
+        driftformer theory --only sigma2 --n 6                   one of them, for blocks of 64 rounds
+        driftformer theory --only sigma2 --plot schedule.png     the scheduler of one block, from its weights
+        driftformer theory --only linucb --plot depth.png        how deep a network must be to be LinUCB
+
+    docs/theory.md is the guided tour.
+    """
+
+    only: str | None = None
+    """One check by its name."""
+    n: int = 4
+    """Order of the block: 2^n rounds."""
+    plot: _Folder = None
+    """A picture to draw, .png or .svg: of the scheduler, or with --only linucb of error against depth."""
+
+
+@dataclass(frozen=True)
 class List:
     """Show the environments, agents, policies, recipes and experiments that can be named."""
 

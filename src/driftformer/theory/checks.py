@@ -11,7 +11,9 @@ from torch import Tensor
 
 from driftformer.agents.linucb import LinUCB
 from driftformer.agents.master import Master
-from driftformer.theory import randomness
+from driftformer.environments.presets import make_env
+from driftformer.theory import bounds, linucb, randomness
+from driftformer.theory.assumptions import examine
 from driftformer.theory.constructions import (
     bernoulli,
     compression,
@@ -309,6 +311,94 @@ def check_noncontinuous(n: int) -> Row:
     )
 
 
+def check_linucb(n: int) -> Row:
+    asked = linucb.SoftLinUCB(d=3, rounds=min(2**n, 64))
+    depths = (20, 40, 60)
+    errors = [linucb.largest_error(asked, steps, pieces=128, problems=2) for steps in depths]
+    built = linucb.network_sizes(asked, linucb.layers(asked, depths[-1], 128))
+    told = ", ".join(f"{steps}: {error:.0e}" for steps, error in zip(depths, errors, strict=True))
+    return Row(
+        "realizability (asm-tf-as-dm): soft LinUCB, whole network",
+        f"T={asked.rounds}, d={asked.d}, temperature {asked.temperature:g}",
+        "D₀, M₀, L₀, D₀' for every ε",
+        f"D={built.width}, M={built.heads}, L={built.layers}, D'={built.hidden}",
+        "ε",
+        f"steps: |Δ log π| {told}",
+        "holds" if errors[-1] <= 0.05 and errors[0] > errors[-1] else "differs",
+    )
+
+
+def check_sizes(n: int) -> Row:
+    built = {order: BlockNetwork(Layout(order, _D), Master(), 2**order).sizes for order in range(3, 9)}
+    first, last = built[3], built[8]
+    grown = all(built[order].heads == 4 * (order + 1) for order in built)
+    return Row(
+        "sizes of thm-approx and prop-approx-ws, T = 8…256",
+        "scheduler, sums and tests",
+        "M, L constant; D' = T·log₂T/ε; norm √(T·log₂T/ε)",
+        f"D {first.width}→{last.width}, M {first.heads}→{last.heads}, L {first.layers}→{last.layers}, "
+        f"D' {first.hidden}→{last.hidden}, norm {first.norm:.0e}→{last.norm:.0e}",
+        "–",
+        "–",
+        "D' is smaller, M grows with log T: 4(n+1) heads" if grown else "differs",
+    )
+
+
+def check_bounds(n: int) -> Row:
+    rounds = 2 ** max(n, 4)
+    data, epsilon = bounds.corollary(rounds)
+    size = BlockNetwork(Layout(n, _D), Master(), rounds).sizes
+    constant = bounds.regret_terms(rounds, 4, 1.0, int(data), epsilon, 10, log_cover=math.log(rounds))
+    cover = bounds.log_covering_number(size, (data * rounds) ** -2.0)
+    actual = bounds.regret_terms(rounds, 4, 1.0, int(data), epsilon, 10, log_cover=cover)
+    return Row(
+        "thm-regret-w-op and cor-regret-bound",
+        f"T={rounds}, J=4, Δ=1, N=T³ log T, ε=T⁻³",
+        "T_comp = Õ(√T)",
+        f"log N_Θ = {cover:.0e} for the network built",
+        f"√T = {math.sqrt(rounds):.0f}",
+        f"T_comp {constant.comp:.0f} if log N_Θ = log T, {actual.comp:.0e} with the sizes built",
+        "holds only for a class of constant dimension",
+    )
+
+
+def check_lemma(n: int) -> Row:
+    generator = torch.Generator().manual_seed(9)
+    draws = torch.rand(20_000, 5, generator=generator, dtype=torch.double)
+    a, b, samples, c1, c2 = (1 + 1e3 * draws[:, :2].T).tolist() + (10 ** (6 * draws[:, 2:].T)).tolist()
+    held = sum(bounds.lemma_holds(*values) for values in zip(a, b, samples, c1, c2, strict=True))
+    return Row(
+        "several instances (appx-lem-bound-multi)",
+        "20,000 random settings",
+        "a, b, c, N, C₁, C₂ > 0",
+        "C₁a ≥ 1 and C₁b ≥ 1",
+        "–",
+        f"{held} of 20000 hold",
+        "holds where its logarithms are ≥ 0" if held == 20_000 else "differs",
+    )
+
+
+def check_assumption(n: int) -> Row:
+    rounds = 200
+    worlds = {
+        "stationary": make_env("stationary", horizon=rounds, noise=0.3),
+        "jumps": make_env("jumps", horizon=rounds, noise=0.3, changes=2),
+        "high": make_env("high", horizon=rounds, noise=0.3),
+    }
+    found = {name: examine("linucb", world) for name, world in worlds.items()}
+    told = "; ".join(f"{name} {one.both:.0%} of runs, {one.demanded:.0%} demanded" for name, one in found.items())
+    holds = all(one.holds(rounds) for one in found.values())
+    return Row(
+        "the non-stationarity assumption (asm-non-sta)",
+        "LinUCB, ρ(t) = 1/√t, T=200",
+        "1 − 1/T of runs",
+        "–",
+        "–",
+        told,
+        "holds" if holds else "does not hold for α=1, ρ=1/√t",
+    )
+
+
 CHECKS: dict[str, Callable[[int], Row]] = {
     "indicator": check_indicator,
     "random": check_random,
@@ -322,4 +412,10 @@ CHECKS: dict[str, Callable[[int], Row]] = {
     "sums": check_sums,
     "compression": check_compression,
     "noncontinuous": check_noncontinuous,
+    "linucb": check_linucb,
+    "sizes": check_sizes,
+    "bounds": check_bounds,
+    "lemma": check_lemma,
+    "assumption": check_assumption,
 }
+"""By name; each takes the order n of a block."""

@@ -61,23 +61,26 @@ def build(layers: Sequence[Layer], width: int) -> ReLUTransformer:
 
 
 def _layer(layer: Layer, width: int, index: int) -> ReLULayer:
-    heads = list(layer.heads) or [Head(*(torch.zeros(1, width, dtype=torch.double),) * 2, _zeros(width, width))]
+    heads = list(layer.heads) or [Head(_zeros(1, width), _zeros(1, width), _zeros(width, width))]
     mlp = layer.mlp or Mlp(_zeros(1, width), _zeros(width, 1))
-    built = ReLULayer(width, len(heads), index, head_size=width, hidden=mlp.first.shape[0]).double()
-    queries = torch.cat([_tall(head.query, width) for head in heads])
-    keys = torch.cat([_tall(head.key, width) for head in heads])
-    values = torch.cat([head.value for head in heads])
+    written = [head.value.abs().sum(dim=1) > 0 for head in heads]  # rows of V that are not zero
+    size = max(max(head.query.shape[0] for head in heads), max(int(rows.sum()) for rows in written))
+    built = ReLULayer(width, len(heads), index, head_size=size, hidden=mlp.first.shape[0]).double()
+    queries = torch.cat([_tall(head.query, size) for head in heads])
+    keys = torch.cat([_tall(head.key, size) for head in heads])
+    values = torch.cat([_tall(head.value[rows], size) for head, rows in zip(heads, written, strict=True)])
+    places = torch.cat([_tall(torch.eye(width, dtype=torch.double)[rows], size) for rows in written])
     with torch.no_grad():
         built.queries_keys_values.weight.copy_(torch.cat([queries, keys, values]))
-        built.out.weight.copy_(torch.eye(width, dtype=torch.double).repeat(1, len(heads)))
+        built.out.weight.copy_(places.T)
         built.first.weight.copy_(mlp.first)
         built.second.weight.copy_(mlp.second)
     return built
 
 
-def _tall(rows: Tensor, width: int) -> Tensor:
-    """A matrix with zero rows below, D in all."""
-    return torch.cat([rows, _zeros(width - rows.shape[0], width)])
+def _tall(rows: Tensor, size: int) -> Tensor:
+    """A matrix with zero rows below, `size` in all."""
+    return torch.cat([rows, _zeros(size - rows.shape[0], rows.shape[1])])
 
 
 def _zeros(*shape: int) -> Tensor:

@@ -1,0 +1,107 @@
+"""The quantities of Theorem `thm-regret-w-op`, its corollary and lemmas, as numbers for given settings.
+
+Orders of magnitude hide constants and logarithms; here they are one and none, so a number is the shape of a bound and
+not the bound itself: good for ratios (what happens when T doubles?), not for a promise.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from driftformer.errors import InputError, require_real
+from driftformer.theory.network import Sizes
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The three parts of the regret of a pretrained transformer."""
+
+    comp: float  # T_comp: learning from N trajectories
+    aprx: float  # T_aprx: what the transformer cannot express
+    algo: float  # T_algo: what MASTER itself loses
+
+
+def distribution_ratio_bound(epsilon: float, rounds: int) -> float:
+    """R ≤ e^{εT}, if every round's log-ratio is below ε (proof of `cor-regret-bound`)."""
+    return math.exp(epsilon * rounds)
+
+
+def imitation_error(epsilon: float, arms: int, rounds: int) -> float:
+    """(e^ε − 1)·A·T of `thm-regret-w-mt`; ε·A·T for small ε."""
+    return math.expm1(epsilon) * arms * rounds
+
+
+def realizability_error(epsilon: float) -> float:
+    """ε_real ≤ ε: the logarithm of a mean of ratios below e^ε."""
+    return epsilon
+
+
+def algorithm_regret(rounds: int, stretches: float, amount: float) -> float:
+    """T_algo = min{√(JT), Δ^⅓T^⅔ + √T}: derived for C(t) = t^p with p = ½, though the theorem says p in [½, 1)."""
+    return min(math.sqrt(stretches * rounds), math.cbrt(amount * rounds**2) + math.sqrt(rounds))
+
+
+def regret_terms(
+    rounds: int,
+    stretches: float,
+    amount: float,
+    trajectories: int,
+    epsilon: float,
+    arms: int,
+    log_cover: float,
+    delta: float = 0.05,
+) -> Terms:
+    """T_comp, T_aprx and T_algo of `thm-regret-w-op`, with R at its bound e^{εT}."""
+    ratio = distribution_ratio_bound(epsilon, rounds)
+    learned = math.sqrt((log_cover + math.log(rounds / delta)) / trajectories)
+    return Terms(
+        comp=rounds**2 * math.sqrt(ratio) * (learned + math.sqrt(epsilon)),
+        aprx=epsilon * arms * rounds,
+        algo=algorithm_regret(rounds, stretches, amount),
+    )
+
+
+def corollary(rounds: int) -> tuple[float, float]:
+    """N ≥ T³·log T (times a constant) and ε ≤ T^−3 of `cor-regret-bound`."""
+    return rounds**3 * math.log(rounds), rounds**-3.0
+
+
+def parameters(size: Sizes) -> int:
+    """Numbers in θ: L·(3MD² + 2DD')."""
+    return size.layers * (3 * size.heads * size.width**2 + 2 * size.width * size.hidden)
+
+
+def log_covering_number(size: Sizes, radius: float, largest: float = 1.0) -> float:
+    """log N_Θ(radius) by the Lipschitz argument of Lin et al. (2024, after Bai et al. 2023).
+
+    TF is Lipschitz in θ with constant L·B_H^{L−1}·B_Θ, B_H = (1+B²)(1+B²R³), B_Θ = BR(1+BR²+B³R²), for |||θ||| ≤ B and
+    tokens of length at most R; a ball of that many dimensions then has a cover of (1 + 2B·Lip/radius)^dimensions.
+    """
+    require_real("radius", radius, 0.0, above=True)
+    bound = size.norm
+    grown = (1 + bound**2) * (1 + bound**2 * largest**3)
+    first = bound * largest * (1 + bound * largest**2 + bound**3 * largest**2)
+    log_lipschitz = math.log(size.layers) + (size.layers - 1) * math.log(grown) + math.log(first)
+    exponent = log_lipschitz + math.log(2 * bound / radius)
+    return parameters(size) * (exponent + math.log1p(math.exp(-exponent)))
+
+
+def lemma_holds(a: float, b: float, samples: float, c1: float, c2: float) -> bool:
+    """The inequality of `appx-lem-bound-multi`; its roots are real only where C₁a and C₁b are at least one."""
+    if min(c1 * a, c1 * b) < 1:
+        raise InputError(f"C1·a is {c1 * a:g} and C1·b is {c1 * b:g}; the lemma's logarithms need at least 1")
+
+    def part(value: float) -> float:
+        return value**2 * (math.sqrt(math.log(c1 * value) / samples) + c2)
+
+    return part(a) + part(b) <= part(a + b) * (1 + 1e-12)
+
+
+def rates(rounds: int, stretches: float, amount: float) -> dict[str, float]:
+    """The last row of `tab:rate`: linear for what never forgets, then those of earlier work and of MASTER."""
+    return {
+        "O(T)": float(rounds),
+        "O(Δ^¼T^¾)": amount**0.25 * rounds**0.75,
+        "O(min{√(JT), Δ^⅓T^⅔ + √T})": algorithm_regret(rounds, stretches, amount),
+    }

@@ -1,0 +1,84 @@
+"""The theorem's quantities, and the assumption as a test."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from driftformer.environments.presets import make_env
+from driftformer.errors import InputError
+from driftformer.theory import bounds
+from driftformer.theory.assumptions import examine
+from driftformer.theory.checks import CHECKS
+from driftformer.theory.constructions import ranks
+from driftformer.theory.network import Sizes
+from driftformer.theory.randomness import full_sequence_independence, rank_tests
+
+
+@given(
+    a=st.floats(1, 1e3),
+    b=st.floats(1, 1e3),
+    samples=st.floats(1, 1e6),
+    c1=st.floats(1, 1e6),
+    c2=st.floats(1e-6, 1e3),
+)
+def test_the_lemma_on_several_instances_holds_on_its_domain(
+    a: float, b: float, samples: float, c1: float, c2: float
+) -> None:
+    assert bounds.lemma_holds(a, b, samples, c1, c2)
+
+
+def test_the_lemma_says_where_it_has_no_meaning() -> None:
+    with pytest.raises(InputError, match="need at least 1"):
+        bounds.lemma_holds(0.5, 1.0, 10, 1.0, 1.0)
+
+
+def test_with_the_corollarys_data_and_error_the_algorithms_own_regret_dominates() -> None:
+    """T_comp is of order √T then, times the root of log N_Θ, which the corollary takes as log T."""
+    for rounds in (10**2, 10**4, 10**6):
+        data, error = bounds.corollary(rounds)
+        terms = bounds.regret_terms(rounds, 4, 1.0, int(data), error, 10, log_cover=math.log(rounds))
+        assert terms.comp < 10 * math.sqrt(rounds)
+        assert terms.aprx < 1e-2
+        assert terms.algo == pytest.approx(min(math.sqrt(4 * rounds), rounds ** (2 / 3) + math.sqrt(rounds)))
+
+
+def test_imitation_and_ratio_follow_epsilon() -> None:
+    assert bounds.imitation_error(1e-6, 10, 100) == pytest.approx(1e-6 * 1000, rel=1e-5)
+    assert bounds.distribution_ratio_bound(100**-3.0, 100) == pytest.approx(1.0, abs=1e-3)
+    assert bounds.rates(10_000, 4, 2.0)["O(T)"] == 10_000
+
+
+def test_the_covering_number_grows_with_size_and_shrinks_with_the_radius() -> None:
+    small, large = Sizes(10, 2, 2, 8, 3.0), Sizes(10, 4, 2, 8, 3.0)
+    assert bounds.parameters(small) == 2 * (3 * 2 * 100 + 2 * 10 * 8)
+    assert bounds.log_covering_number(small, 1e-3) < bounds.log_covering_number(large, 1e-3)
+    assert bounds.log_covering_number(small, 1e-3) < bounds.log_covering_number(small, 1e-6)
+
+
+def test_the_assumption_is_demanded_in_a_world_at_rest_and_soon_no_more_in_a_cosine() -> None:
+    still = examine("linucb@alpha=3", make_env("stationary", horizon=50, dim=3, arms=4, noise=0.1))
+    assert still.demanded == 1.0
+    assert still.optimistic > 0.9, "a wide confidence bound is above the best reward"
+    moving = examine("linucb@alpha=3", make_env("high", b=0.05, horizon=50, dim=3, arms=4, noise=0.1))
+    assert moving.demanded < 0.2
+    with pytest.raises(InputError, match="no auxiliary value"):
+        examine("random", make_env("stationary", horizon=5))
+
+
+def test_causal_ranks_are_uniform_and_independent_and_whole_ones_are_not() -> None:
+    noise = torch.randn(20_000, 8, generator=torch.Generator().manual_seed(0), dtype=torch.double)
+    uniform, independent = rank_tests(ranks.reference(noise))
+    assert min(uniform, independent) > 0.01
+    assert full_sequence_independence(ranks.full_sequence(noise)) < 1e-6
+    shared = ranks.reference(noise.round())  # ties, as fixed arms would give
+    assert rank_tests(shared)[0] < 1e-6
+
+
+@pytest.mark.parametrize("name", [name for name in CHECKS if name not in ("noncontinuous", "linucb", "sizes")])
+def test_every_check_ends_with_a_verdict_that_its_numbers_support(name: str) -> None:
+    assert "differs" not in CHECKS[name](2).verdict
