@@ -66,6 +66,16 @@ def test_list_names_everything(capsys: pytest.CaptureFixture[str]) -> None:
         assert name in page
 
 
+def test_theory_prints_a_line_for_a_check_and_draws_the_scheduler(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["theory", "--only", "sigma2", "--n", "3", "--plot", str(tmp_path / "s.svg")])
+    page = capsys.readouterr().out
+    assert "σ2" in page
+    assert "exact" in page
+    assert "random numbers (ranks)" in (tmp_path / "s.svg").read_text()
+
+
 def test_bench_measures_each_agent_and_size(capsys: pytest.CaptureFixture[str]) -> None:
     main(["bench", "--agents", "random", "linucb", "--problems", "64", "128", "--horizon", "5"])
     rows = [line for line in capsys.readouterr().out.splitlines() if "random" in line or "linucb" in line]
@@ -121,6 +131,8 @@ assert not heavy, heavy
         ("reproduce lwo", "experiment: there is no 'lwo'; did you mean 'low'?"),
         ("reproduce --scale huge", "scale: there is no 'huge'; choose from paper, quick"),
         ("report nowhere", "folder nowhere has no reproduction.json; name the --out of `driftformer reproduce`"),
+        ("theory --only sigma3", "check: there is no 'sigma3'; did you mean 'sigma"),
+        ("theory --n 9", "n is 9; give a whole number of at least 1 and at most 6"),
         ("bench --problems 100", "problems is 100; give multiples of 64"),
     ],
 )

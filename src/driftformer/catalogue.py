@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
+from rich.markup import escape
 from rich.table import Table
 
 from driftformer.agents.registry import AGENTS, ALIASES, POLICY, POLICY_OPTIONS
@@ -79,18 +80,17 @@ def checked(rows: Mapping[str, Row], n: int) -> Table:
     table = Table(
         title=f"\nThe proof, run (blocks of {2**n} rounds)", title_justify="left", box=SIMPLE_HEAD, pad_edge=False
     )
-    columns = ("name", "statement", "built", "size: claimed / built", "error: claimed / measured", "verdict")
-    for column in columns:
+    table.add_column("name", no_wrap=True)
+    for column in ("statement: built", "size: claimed / built", "error: claimed / measured", "verdict"):
         table.add_column(column, overflow="fold")
     for name, row in rows.items():
-        table.add_row(
-            name,
-            row.statement,
-            row.built,
+        cells = (
+            f"{row.statement}: {row.built}",
             f"{row.size_claimed} / {row.size_built}",
             f"{row.error_claimed} / {row.error_measured}",
             row.verdict,
         )
+        table.add_row(name, *map(escape, cells))
     return table
 
 

@@ -52,7 +52,7 @@ class TrainingExperiment:
 
 def _kinds(scale: ScaleName) -> dict[str, str]:
     """The worlds of `training-drift` and what to call them."""
-    kinds = {"still": "at rest", "jumps": "jumps", "cosine": "cosines", "walk": "random walks"}
+    kinds = {"still": "worlds at rest", "jumps": "jumps", "cosine": "cosines", "walk": "random walks"}
     return {f"{_WORLD[scale]}-{kind}": title for kind, title in kinds.items()}
 
 

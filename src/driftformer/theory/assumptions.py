@@ -34,6 +34,9 @@ class Found:
     optimistic: float  # the share of runs where the first inequality holds whenever it is demanded
     regret: float  # the same for the second
     both: float
+    scale: (
+        float  # the c for which ρ(t) = c/√t would be enough for the second in 1 − 1/T of the runs, if always demanded
+    )
 
     def holds(self, horizon: int) -> bool:
         """Whether both hold in a share of at least 1 − 1/T of the runs."""
@@ -69,4 +72,5 @@ def examine(agent: str, environment: LinearBandit, rho: Rho = one_over_root, chu
         optimistic=float(first.all(dim=1).double().mean()),
         regret=float(second.all(dim=1).double().mean()),
         both=float((first & second).all(dim=1).double().mean()),
+        scale=float(((average - amount) * rounds.sqrt()).amax(dim=1).quantile(1 - 1 / environment.horizon)),
     )

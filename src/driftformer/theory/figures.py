@@ -17,7 +17,7 @@ from driftformer.theory.tokens import Layout
 
 
 def draw_scheduler(n: int, path: Path, seed: int = 0) -> None:
-    """The counterpart of `fig_input`: numbers, flags and what is active, after each part of the network, and σ1's scores."""
+    """The counterpart of `fig_input`: numbers, flags, what is active after each part, and σ1's scores."""
     layout = Layout(n, 1)
     state = clear(random_tokens(layout, 1, seed), layout, "rand")
     parts: dict[str, list[Layer]] = {

@@ -31,6 +31,8 @@ _NO_COINS: Any = None
 """The base agent must not need any: Algorithm 2's own are the network's."""
 SHARPNESS = 1e5
 """k of all indicators: see `constructions/indicator.py`."""
+TIE = 1e-9
+"""Ranks are fractions and may equal a threshold such as ½; then rounding must not decide: a tie is not below."""
 CEILING = 100.0
 """C in C − U: above every auxiliary value."""
 
@@ -101,7 +103,7 @@ class BlockNetwork:
     def networks(self) -> dict[str, ReLUTransformer]:
         width = self.layout.width
         built = {name: build(getattr(self, name), width) for name in ("flags", "schedule", "sums")}
-        return built | {"tests": build(self.tests, self.entries.width)}
+        return built | {"ranks": build(self.flags[:1], width), "tests": build(self.tests, self.entries.width)}
 
     @property
     def sizes(self) -> Sizes:
@@ -181,7 +183,7 @@ class _Block:
         vector[entries.allowed] = 3 * (t + 1) * self._network.rho_hat(t + 1)
         tested = run(networks["tests"], vector.view(1, 1, -1))[0, 0]
         self._bound = float(tested[entries.bound])
-        coins = run(build(self._network.flags[:1], layout.width), self._tokens[:, : t + 1])[0, t]
+        coins = run(networks["ranks"], self._tokens[:, : t + 1])[0, t]
         return Round(
             n=layout.n,
             order=order,
@@ -190,7 +192,7 @@ class _Block:
             earned=earned,
             hoped=hoped - earned,
             failed=float(tested[entries.fails]) > 0.5,
-            coins=torch.stack([coins[layout.place("rand", one)] for one in layout.orders]),
+            coins=torch.stack([coins[layout.place("rand", one)] for one in layout.orders]) + TIE,
         )
 
 
