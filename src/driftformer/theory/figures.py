@@ -39,7 +39,7 @@ def draw_scheduler(n: int, path: Path, seed: int = 0) -> None:
             axes.set_title(title, loc="left", fontsize=9)
             axes.set_ylabel("order")
             axes.grid(visible=False)
-        grid[-1].imshow(scores, aspect="auto", cmap="viridis")
+        grid[-1].imshow(scores.numpy(), aspect="auto", cmap="viridis")
         grid[-1].set_title("scores of σ1's head of order 0: a round looks at itself alone", loc="left", fontsize=9)
         grid[-1].set(xlabel="key: round", ylabel="query: round")
         grid[-1].grid(visible=False)
