@@ -33,9 +33,8 @@ def draw_scheduler(n: int, path: Path, seed: int = 0) -> None:
             if title.startswith("after"):
                 scores = torch.relu((state @ head.query.T) @ (state @ head.key.T).transpose(1, 2))[0].tril()
             state = run(build(layers, layout.width), state)
-            axes.imshow(
-                column(state, layout, "rand")[0].T, aspect="auto", origin="lower", vmin=0, vmax=1, cmap="viridis"
-            )
+            shown = column(state, layout, "rand")[0].T.numpy()  # [n+1, 2^n]
+            axes.imshow(shown, aspect="auto", origin="lower", vmin=0, vmax=1, cmap="viridis")
             axes.set_title(title, loc="left", fontsize=9)
             axes.set_ylabel("order")
             axes.grid(visible=False)
