@@ -12,7 +12,7 @@ from rich.table import Table
 
 from driftformer.agents.registry import AGENTS, ALIASES, POLICY, POLICY_OPTIONS
 from driftformer.environments.presets import PRESETS, Preset
-from driftformer.experiments import EXPERIMENTS, RATES, TRAININGS
+from driftformer.experiments import EXPERIMENTS, RATES, THEORY, TRAININGS
 from driftformer.experiments.rates import sweeps
 from driftformer.policies import shipped
 from driftformer.pretraining.recipes import RECIPES
@@ -129,5 +129,6 @@ def _experiments() -> Table:
         table.add_row(name, experiment.title, experiment.paper or "beyond it")
     for name, training in TRAININGS.items():
         table.add_row(name, f"{training.title} (trains small policies)", training.paper)
+    table.add_row(THEORY, "the proof's constructions, run and checked (also driftformer theory)", "Sections 2 to 4")
     table.add_row(RATES, "how regret grows with T, J and Δ (also driftformer rates)", "tab:rate")
     return table

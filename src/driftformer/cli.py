@@ -330,12 +330,9 @@ def _theory(command: Theory) -> None:
             rows[name] = CHECKS[name](command.n)
     Console().print(checked(rows, command.n))
     if command.plot is not None:
-        from driftformer.theory.figures import draw_depth, draw_scheduler
+        from driftformer.theory.figures import draw
 
-        if command.only == "linucb":
-            draw_depth(command.plot)
-        else:
-            draw_scheduler(command.n, command.plot)
+        draw(command.only, command.n, command.plot)
         print(f"figure: {command.plot}")
 
 

@@ -214,7 +214,8 @@ class Theory:
     n: int = 4
     """Order of the block: 2^n rounds."""
     plot: _Folder = None
-    """A picture to draw, .png or .svg: of the scheduler, or with --only linucb of error against depth."""
+    """A picture to draw, .png or .svg: of the scheduler; with --only linucb or product of errors against sizes, with
+    --only noncontinuous of all layers."""
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,11 @@ from driftformer.evaluation import reproduce as module
 from driftformer.evaluation.report import write_report
 from driftformer.experiments import EXPERIMENTS, TRAININGS, Experiment
 from driftformer.experiments.trainings import TrainingExperiment
+from driftformer.theory import record
+from driftformer.theory.checks import CHECKS
 
 ROUNDS = 20
-NAMES = ("low", "high-0.018", "rivals", "frequency-sweep", "architecture")
+NAMES = ("low", "high-0.018", "rivals", "frequency-sweep", "architecture", "theory")
 
 
 def shortened(experiment: Experiment) -> Experiment:
@@ -44,6 +46,8 @@ def in_small() -> Iterator[None]:
         patch.setitem(EXPERIMENTS, name, shortened(experiment))
     for name, experiment in list(TRAININGS.items()):
         patch.setitem(TRAININGS, name, hasty(experiment))
+    quick = {name: CHECKS[name] for name in ("indicator", "sigma1", "lemma")}
+    patch.setattr(record, "CHECKS", quick)
     stories = tuple(replace(story, preset=replace(story.preset, horizon=ROUNDS)) for story in module.STORIES)
     patch.setattr(module, "STORIES", stories)
     yield

@@ -34,6 +34,8 @@ def files(folder: Path) -> dict[str, bytes]:
         "stories/policy-high.json",
         "architecture/*/result.json",
         "architecture/results.json",
+        "theory/theory.json",
+        "theory/scheduler.svg",
         "figures/*.svg",
     ],
 )

@@ -24,9 +24,10 @@ from driftformer.evaluation.rates import measure_rates
 from driftformer.evaluation.result import Result
 from driftformer.evaluation.stories import STORIES, tell
 from driftformer.evaluation.trained import RESULTS, draw_trainings, run_trainings
-from driftformer.experiments import EXPERIMENTS, NAMES, RATES, TRAININGS
+from driftformer.experiments import EXPERIMENTS, NAMES, RATES, THEORY, TRAININGS
 from driftformer.experiments.base import Case, Experiment, scale_of
 from driftformer.files import read_json, write_json
+from driftformer.theory.record import CHECKED, check_theory
 
 ABOUT = "reproduction.json"
 NONSTATIONARITY = "nonstationarity.json"
@@ -62,6 +63,8 @@ def reproduce(
                 run_trainings(TRAININGS[name], out, scale, seed, device, bar.show)
         elif name == RATES:
             measure_rates(out / RATES, longest=LONGEST[scale], seed=seed, workers=workers)
+        elif name == THEORY:
+            check_theory(out / THEORY)
         else:
             for case in EXPERIMENTS[name].cases:
                 folder = out / name / case.name
@@ -159,6 +162,12 @@ def read_trainings(out: Path) -> dict[str, dict[str, Any]]:
 def read_rates(out: Path) -> dict[str, Any] | None:
     """Measured rates, if they are there."""
     found: dict[str, Any] | None = _read(out / RATES / "rates.json", RATES) if RATES in _held(out) else None
+    return found
+
+
+def read_theory(out: Path) -> dict[str, Any] | None:
+    """The checks of the proof, if they are there."""
+    found: dict[str, Any] | None = _read(out / THEORY / CHECKED, THEORY) if THEORY in _held(out) else None
     return found
 
 

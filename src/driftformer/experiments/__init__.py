@@ -7,9 +7,9 @@ from driftformer.experiments.beyond import BEYOND
 from driftformer.experiments.paper import PAPER
 from driftformer.experiments.trainings import TRAININGS
 
-__all__ = ["EXPERIMENTS", "NAMES", "RATES", "TRAININGS", "Experiment"]
+__all__ = ["EXPERIMENTS", "NAMES", "RATES", "THEORY", "TRAININGS", "Experiment"]
 
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in (*PAPER, *BEYOND)}
-RATES = "rates"
-NAMES = (*EXPERIMENTS, *TRAININGS, RATES)
-"""All that `driftformer reproduce` can be asked for: agents that play, policies to train, measured rates."""
+RATES, THEORY = "rates", "theory"
+NAMES = (*EXPERIMENTS, *TRAININGS, RATES, THEORY)
+"""All that `driftformer reproduce` can be asked for: agents that play, policies to train, rates, the proof's checks."""

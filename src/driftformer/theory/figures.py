@@ -1,18 +1,21 @@
-"""Pictures drawn from the running objects: the scheduler of one block, and how deep a LinUCB network must be."""
+"""Pictures drawn from the running objects: the scheduler of a block, all layers, errors against sizes."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import torch
+from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
 
+from driftformer.agents.master import Master
 from driftformer.evaluation.figures import figure_at
 from driftformer.theory import linucb
 from driftformer.theory.checks import rho
-from driftformer.theory.constructions import bernoulli, hold, ranks, sigma1, sigma2
+from driftformer.theory.constructions import bernoulli, hold, ranks, restart, sigma1, sigma2
 from driftformer.theory.inputs import clear, column, random_tokens
 from driftformer.theory.network import Layer, build, run
-from driftformer.theory.noncontinuous import SHARPNESS
+from driftformer.theory.noncontinuous import SHARPNESS, BlockNetwork
 from driftformer.theory.tokens import Layout
 
 
@@ -56,3 +59,63 @@ def draw_depth(path: Path) -> None:
         axes.axhline(0.05, color="#999999", linestyle="--", linewidth=1, label="0.05")
         axes.set(xlabel="steps of Chebyshev's recurrence (layers)", ylabel="largest |log π − log π of soft LinUCB|")
         axes.legend()
+
+
+def draw_product(path: Path) -> None:
+    """The error of the text's product against its hidden units."""
+    grid = torch.linspace(0, 1, 201, dtype=torch.double)
+    x, y = torch.meshgrid(grid, grid, indexing="ij")
+    pieces = [2**power for power in range(1, 9)]
+    errors = [float((bernoulli.product(x, y, count) - x * y).abs().max()) for count in pieces]
+    with figure_at(path, (6.0, 3.8)) as figure:
+        axes = figure.subplots()
+        axes.loglog([3 * count for count in pieces], errors, "o-", markersize=4, label="measured")
+        axes.loglog([3 * count for count in pieces], [1.5 / count**2 for count in pieces], "--", label="1.5/pieces²")
+        axes.set(xlabel="hidden units", ylabel="largest error of rand·ρ")
+        axes.legend()
+
+
+def draw_overview(n: int, path: Path) -> None:
+    """The counterpart of `fig:proof_approx`: operations of the algorithm above, the layers that do them below."""
+    block = BlockNetwork(Layout(n, 3), Master(), 2**n)
+    parts = {
+        "random numbers": block.flags[:1],
+        "held in blocks": block.flags[1:2],
+        "Bernoulli masks": block.flags[2:],
+        "σ1": block.schedule[:1],
+        "σ2": block.schedule[1:],
+        "sums": block.sums,
+        "U, TEST": block.tests,
+        "RM": [restart.build(block.layout, block.layout.unit("reward"), 1.0)],
+    }
+    with figure_at(path, (1.35 * len(parts), 2.6)) as figure:
+        axes = figure.subplots()
+        for place, (name, layers) in enumerate(parts.items()):
+            heads = sum(len(layer.heads) for layer in layers)
+            hidden = sum(0 if layer.mlp is None else layer.mlp.first.shape[0] for layer in layers)
+            told = [f"{heads} heads"] * bool(heads) + [f"{hidden} hidden"] * bool(hidden)
+            _box(axes, place, 1.2, "#CFE3F2", name)
+            _box(axes, place, 0.0, "#CDE8D8", f"{len(layers)} layer{'s' * (len(layers) > 1)}\n" + "\n".join(told))
+            axes.annotate("", (place + 0.45, 1.0), (place + 0.45, 1.2), arrowprops={"arrowstyle": "->"})
+        axes.set(xlim=(-0.1, len(parts)), ylim=(-0.1, 2.3))
+        axes.set_title(
+            f"MASTER's operations and the layers that do them, n = {n}, D = {block.layout.width}", loc="left"
+        )
+        axes.axis("off")
+
+
+def _box(axes: Axes, x: float, y: float, colour: str, text: str) -> None:
+    axes.add_patch(Rectangle((x, y), 0.9, 0.95, facecolor=colour, edgecolor="#555555", linewidth=0.8))
+    axes.text(x + 0.45, y + 0.475, text, ha="center", va="center", fontsize=8)
+
+
+def draw(name: str | None, n: int, path: Path) -> None:
+    """The picture that belongs to a check; of the scheduler where it has none of its own."""
+    if name == "linucb":
+        draw_depth(path)
+    elif name == "product":
+        draw_product(path)
+    elif name == "noncontinuous":
+        draw_overview(n, path)
+    else:
+        draw_scheduler(n, path)

@@ -6,6 +6,10 @@ flags; the base algorithm, which the realizability assumption provides, gives ea
 Around it runs Algorithm 2's loop over blocks: a block that ends is followed by one of twice its length, a failed test
 by one of a single round. (The definition itself has one fixed block; "a new 2^n-length block" after a failure disagrees
 with Algorithm 2.) A horizon that is no sum of whole blocks just ends, as the text says.
+
+What is not by weights: the base algorithm; the reading of one part's output into the next part's input, which is linear
+but for "an instance of order i ends now" (live, and the last round of its block); and a restart, which here is a new
+block with tokens of its own, so that RM has nothing left to erase (it is checked by itself).
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from driftformer.evaluation.figures import colour_of
-from driftformer.evaluation.reproduce import ABOUT, read_experiments, read_rates, read_trainings
+from driftformer.evaluation.reproduce import ABOUT, read_experiments, read_rates, read_theory, read_trainings
 from driftformer.evaluation.result import describe
 from driftformer.evaluation.stories import STORIES
 from driftformer.evaluation.trained import REFERENCES
@@ -37,6 +37,7 @@ def build_payload(out: Path) -> dict[str, Any]:
         "experiments": [_experiment(EXPERIMENTS[name], cases) for name, cases in summaries.items()],
         "trainings": [_trained(TRAININGS[name], results) for name, results in read_trainings(out).items()],
         "rates": read_rates(out),
+        "theory": read_theory(out),
         "claims": [_claim(judge(claim, summaries)) for claim in CLAIMS],
         "stories": stories,
         "colours": {agent: colour_of(agent) for agent in (*agents, *REFERENCES)},

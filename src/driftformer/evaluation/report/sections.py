@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import html
 import os
 import re
@@ -21,6 +22,7 @@ def body(payload: Mapping[str, Any], out: Path) -> str:
     parts += [_experiment(experiment, payload) for experiment in payload["experiments"]]
     parts += [_trained(training, payload) for training in payload["trainings"]]
     parts += [_rates(payload["rates"])] if payload["rates"] else []
+    parts += [_theory(payload["theory"], out)] if payload["theory"] else []
     parts += [_stories(payload["stories"]), _agents(payload, out)]
     return "\n".join(parts)
 
@@ -45,6 +47,7 @@ def _intro(payload: Mapping[str, Any]) -> str:
     links = [("claims", "Claims"), *((one["name"], one["title"]) for one in payload["experiments"])]
     links += [(one["name"], one["title"]) for one in payload["trainings"]]
     links += [("rates", "Rates")] if payload["rates"] else []
+    links += [("theory", "The proof, run")] if payload["theory"] else []
     links += [("stories", "Single runs"), ("agents", "Agents")]
     nav = "".join(f'<li><a href="#{_e(anchor)}">{_e(text)}</a></li>' for anchor, text in links)
     return f"""<header>
@@ -152,6 +155,33 @@ def _rates(rates: Mapping[str, Any]) -> str:
 95% intervals. In the paper: tab:rate. More: docs/master.md; as a picture: <code>rates/rates.png</code>.</p>
 <div class="wide"><table><thead><tr><th scope="col">Sweep</th><th scope="col">Agent</th><th scope="col">Exponent</th>
 <th scope="col">In the paper</th></tr></thead><tbody>{rows}</tbody></table></div></section>"""
+
+
+def _theory(checks: Mapping[str, Mapping[str, str]], out: Path) -> str:
+    """The constructions of the proof: pictures from the running objects, and a row for each check."""
+    pictures = {
+        "overview.svg": "Operations of MASTER and the layers of the network that do them",
+        "scheduler.svg": "Random numbers, flags and active orders of one block, and the scores of one head",
+    }
+    images = "".join(_picture(out / "theory" / name, text) for name, text in pictures.items())
+    rows = "".join(
+        f"<tr><td>{_e(row['statement'])}: {_e(row['built'])}</td>"
+        f"<td>{_e(row['size_claimed'])} / {_e(row['size_built'])}</td>"
+        f"<td>{_e(row['error_claimed'])} / {_e(row['error_measured'])}</td><td>{_e(row['verdict'])}</td></tr>"
+        for row in checks.values()
+    )
+    return f"""<section id="theory"><h2>The proof, run</h2>
+<p>The paper proves by construction that a transformer can run MASTER. Here each construction has explicit weights and
+is compared with the exact algorithm. Again: <code>driftformer theory</code>; more: docs/theory.md.</p>{images}
+<div class="wide"><table><thead><tr><th scope="col">Statement: built</th><th scope="col">Size: claimed / built</th>
+<th scope="col">Error: claimed / measured</th><th scope="col">Verdict</th></tr></thead><tbody>{rows}</tbody></table>
+</div></section>"""
+
+
+def _picture(path: Path, text: str) -> str:
+    """A picture that stands in the page itself."""
+    data = base64.b64encode(path.read_bytes()).decode()
+    return f'<img class="picture" alt="{_e(text)}" src="data:image/svg+xml;base64,{data}">'
 
 
 def _table(case: Mapping[str, Any]) -> str:
