@@ -18,7 +18,7 @@ from driftformer.theory.constructions import (
     sigma2,
 )
 from driftformer.theory.constructions import tests as stationarity
-from driftformer.theory.inputs import random_tokens
+from driftformer.theory.inputs import column, random_tokens
 from driftformer.theory.network import Layer, build, run, sizes
 from driftformer.theory.tokens import Layout
 
@@ -196,6 +196,18 @@ def test_a_part_of_a_token_can_be_put_back_where_the_data_lives() -> None:
     for part in range(parts):
         assert torch.equal(data @ comp[part].T @ decomp[part].T, data)
         assert int(torch.linalg.matrix_rank(decomp[part] @ comp[part])) == d <= width // parts, "it cannot be I_D"
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_compressed_masked_selected_and_decompressed_is_the_data_where_an_order_lives(n: int) -> None:
+    layout = Layout(n, d=3)
+    tokens = random_tokens(layout, batch_for(layout), n)
+    for order in layout.orders[1:]:
+        tokens[..., layout.x(order)] = 0.0
+    data, lives = tokens[..., layout.x(0)], column(tokens, layout, "rand").amax(dim=-1)
+    out = run(build(compression.build(layout), layout.width), tokens)
+    assert float((compression.read(out, layout) - data * lives.unsqueeze(-1)).abs().max()) < 1e-9
+    assert float(lives.mean()) > 0, "some order lives somewhere"
 
 
 def test_the_indicator_is_exact_outside_its_ramp() -> None:

@@ -99,9 +99,9 @@ def lemma_holds(a: float, b: float, samples: float, c1: float, c2: float) -> boo
 
 
 def rates(rounds: int, stretches: float, amount: float) -> dict[str, float]:
-    """The last row of `tab:rate`: linear for what never forgets, then those of earlier work and of MASTER."""
+    """The table `tab:rate`: transformers that imitate LinUCB, Thompson sampling (Lin et al. 2024), and MASTER."""
     return {
-        "O(T)": float(rounds),
-        "O(Δ^¼T^¾)": amount**0.25 * rounds**0.75,
-        "O(min{√(JT), Δ^⅓T^⅔ + √T})": algorithm_regret(rounds, stretches, amount),
+        "LinUCB: T": float(rounds),
+        "TS: Δ^¼T^¾": amount**0.25 * rounds**0.75,
+        "MASTER: min{√(JT), Δ^⅓T^⅔ + √T}": algorithm_regret(rounds, stretches, amount),
     }

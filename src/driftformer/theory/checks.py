@@ -278,9 +278,16 @@ def check_compression(n: int) -> Row:
     data[:, :_D] = torch.randn(100, _D, generator=torch.Generator().manual_seed(8), dtype=torch.double)
     error = max(float((data @ a.T @ b.T - data).abs().max()) for a, b in zip(comp, decomp, strict=True))
     rank = int(torch.linalg.matrix_rank(decomp[0] @ comp[0]))
+    layout = Layout(n, _D)
+    tokens = random_tokens(layout, _batch(layout), 8)
+    for order in layout.orders[1:]:
+        tokens[..., layout.x(order)] = 0.0
+    lives = column(tokens, layout, "rand").amax(dim=-1, keepdim=True)
+    out = run(build(compression.build(layout), layout.width), tokens)
+    error = max(error, float((compression.read(out, layout) - tokens[..., layout.x(0)] * lives).abs().max()))
     return Row(
         "compression (appx-motiv-non-cont-tf)",
-        "the identity where data lives",
+        "parts, σ1, σ2, and back",
         f"W·W ≈ I_{width}",
         f"rank {rank} ≤ {width // (n + 1)}",
         "≈ 0",

@@ -12,6 +12,9 @@ import torch
 from torch import Tensor
 
 from driftformer.errors import InputError
+from driftformer.theory.constructions import sigma1, sigma2
+from driftformer.theory.network import Layer, Mlp
+from driftformer.theory.tokens import Layout
 
 
 def compress(d: int, parts: int, width: int) -> list[Tensor]:
@@ -29,3 +32,19 @@ def compress(d: int, parts: int, width: int) -> list[Tensor]:
 def decompress(d: int, parts: int, width: int) -> list[Tensor]:
     """W_decomp of each part, `[D, D/(n+1)]`: the transpose."""
     return [matrix.T for matrix in compress(d, parts, width)]
+
+
+def build(layout: Layout) -> list[Layer]:
+    """A regular transformer: the data of order 0's part is copied to all others, then σ1 and σ2 work on the parts."""
+    change = torch.zeros(layout.width, layout.width, dtype=torch.double)
+    for order in layout.orders[1:]:
+        change[layout.x(order), layout.x(0)] = torch.eye(layout.d, dtype=torch.double)
+    rows = change.abs().sum(dim=1) > 0
+    write = torch.eye(layout.width, dtype=torch.double)[:, rows]
+    copy = Mlp(torch.cat([change[rows], -change[rows]]), torch.cat([write, -write], dim=1))
+    return [*([Layer(mlp=copy)] if layout.n else []), sigma1.build(layout), sigma2.build(layout)]
+
+
+def read(tokens: Tensor, layout: Layout) -> Tensor:
+    """Decompression: the sum of all parts, `[…, d]`."""
+    return torch.stack([tokens[..., layout.x(order)] for order in layout.orders]).sum(dim=0)
