@@ -65,6 +65,8 @@ def test_the_assumption_is_demanded_in_a_world_at_rest_and_soon_no_more_in_a_cos
     still = examine("linucb@alpha=3", make_env("stationary", horizon=50, dim=3, arms=4, noise=0.1))
     assert still.demanded == 1.0
     assert still.optimistic > 0.9, "a wide confidence bound is above the best reward"
+    assert 1.0 < still.scale < 10.0, "too wide for ρ(t) = 1/√t"
+    assert still.regret == 0.0
     moving = examine("linucb@alpha=3", make_env("high", b=0.05, horizon=50, dim=3, arms=4, noise=0.1))
     assert moving.demanded < 0.2
     with pytest.raises(InputError, match="no auxiliary value"):

@@ -54,10 +54,19 @@ def test_sigma2_keeps_the_lowest_live_order_alone(n: int) -> None:
 
 
 def test_auxiliary_values_do_not_tell_which_orders_live() -> None:
-    """Why the flags are used: with a value of zero or below, the text's sum of them takes a live order for none."""
-    values = torch.tensor([0.0, -1.0, 1.0])
-    assert bool((values[:2] <= 0).all())  # two live orders
-    assert float(values[:2].clamp(min=0).sum()) == 0.0
+    """The text's rule 1[ε₀ − c₀·Σf > 0] keeps a second order where a live one has the value 0; flags do not."""
+    layout = Layout(2, d=1)
+    tokens = random_tokens(layout, 1, 0)
+    for order in layout.orders:
+        tokens[..., layout.place("rand", order)] = 1.0
+        tokens[..., layout.place("auxiliary", order)] = 0.0 if order == 0 else 0.7
+    values = column(tokens, layout, "auxiliary")
+    lower = values.cumsum(dim=-1) - values  # Σ_{p<m} f
+    by_values = (0.01 - 100 * lower > 0).sum(dim=-1)
+    out = run(build([sigma2.build(layout)], layout.width), tokens)
+    by_flags = (column(out, layout, "rand") > 0.5).sum(dim=-1)
+    assert torch.equal(by_values, torch.full_like(by_values, 2))
+    assert torch.equal(by_flags, torch.ones_like(by_flags))
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -120,7 +129,7 @@ def test_the_texts_product_is_as_accurate_as_its_pieces(pieces: int) -> None:
     assert bernoulli.pieces_for(1.5 / pieces**2) <= pieces + 1
 
 
-def test_the_whole_scheduler_is_one_network_of_four_layers() -> None:
+def test_the_whole_scheduler_is_one_network_of_five_layers() -> None:
     """Ranks, hold, flags, σ1 and σ2 one after the other equal their references one after the other."""
     layout = Layout(4, d=2)
     tokens = random_tokens(layout, 64, 3)
@@ -157,7 +166,7 @@ def test_a_restart_forgets_what_the_test_matrix_lists_and_nothing_else(n: int) -
     assert float((out - restart.reference(tokens, gates, layout)).abs().max()) < 1e-9
     assert len(restart.reset_places(layout)) == 4 * (n + 1) + 3
     assert layer.mlp is not None
-    assert layer.mlp.first.shape[0] == 4 * len(restart.reset_places(layout)), "O(1) hidden units an entry"
+    assert layer.mlp.first.shape[0] == 4 * len(restart.reset_places(layout)), "four hidden units an entry"
 
 
 @pytest.mark.parametrize("n", SIZES)

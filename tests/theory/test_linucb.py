@@ -16,6 +16,10 @@ def test_the_network_is_soft_linucb(d: int) -> None:
     assert errors[2] < 0.05
 
 
+def test_sixty_steps_are_enough_for_four_dimensions_and_sixty_four_rounds() -> None:
+    assert linucb.largest_error(linucb.SoftLinUCB(d=4), 60, pieces=128, problems=1) < 0.01
+
+
 def test_the_width_of_the_confidence_bound_needs_pieces() -> None:
     asked = linucb.SoftLinUCB(d=2, rounds=16)
     coarse, fine = (linucb.largest_error(asked, 60, pieces=pieces, problems=1) for pieces in (4, 64))

@@ -30,7 +30,7 @@ def reference(rand: Tensor, n: int, rho: Rho) -> Tensor:
 
 
 def build(layout: Layout, rho: Rho, k: float) -> Layer:
-    """Replaces each order's random number by its flag: two hidden units for the flag, two to take the number away."""
+    """Replaces each order's random number by its flag: two hidden units for the flag, one to take the number away."""
     one = layout.unit("one")
     reads, places, clears = [], [], []
     for order, threshold in zip(layout.orders, thresholds(layout.n, rho).tolist(), strict=True):

@@ -2,7 +2,8 @@
 
 Where the change signal is set, everything that remembers the past becomes zero, and what identifies the round stays:
 x·g for a gate g in {0, 1} is ReLU(x − Γ(1−g)) − ReLU(−x − Γ(1−g)) as long as |x| ≤ Γ. Together with the residual that
-is x − (x − x·g): four hidden units an entry, O(1) as the proposition says. Zero must mean "nothing yet" for every entry
+is x − (x − x·g): four hidden units an entry. The proposition
+says O(1) in all. Zero must mean "nothing yet" for every entry
 that is reset; a running minimum U is therefore kept as C − U with a ceiling C, so that zero is "no bound yet".
 
 The text says that the first D−7 entries stay; the matrix itself resets four entries of every order and three shared

@@ -1,9 +1,9 @@
 """σ2, the selection operator (`def-sig2`, `appx-approx-sig2`): of the live orders only the lowest keeps its block.
 
-The text looks at sums of auxiliary values f to see whether a lower order lives; but f may be zero or negative, and σ1
-does not mask those sums. The flags say it exactly: C = Σ_{p<m} B_p is a whole number, and −C + ReLU(C − 1) is 0 where
-no lower order lives and −1 where one does. Two heads an order, with scores t·C − Γ(t − k) and t·C − t − Γ(t − k):
-exact.
+The text looks at sums of auxiliary values f to see whether a lower order lives; but f may be zero, and the sums also
+hold the values of orders that are not live. The flags say it exactly: C = Σ_{p<m} B_p is a whole number, and −C +
+ReLU(C − 1) is 0 where no lower order lives and −1 where one does. Two heads an order, with scores t·C − Γ(t − k) and
+t·C − t − Γ(t − k): exact.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ def margins(vectors: Tensor, entries: Entries, rho_hat: RhoHat, ceiling: float) 
 
 
 def build(entries: Entries, rho_hat: RhoHat, ceiling: float, k: float) -> list[Layer]:
-    """Three layers of MLPs of 1, 2(n+2) and n+3 hidden units."""
+    """Four MLPs of 1, 2(n+2), n+2 and 1 hidden units."""
     one, orders = entries.row(one=1.0), range(entries.n + 1)
     update = entries.row(one=ceiling, auxiliary=-1.0, bound=-1.0).unsqueeze(0)
     compare = []
