@@ -201,7 +201,7 @@ class Card:
 class Theory:
     """Check the paper's constructions: explicit weights against the exact algorithm, a line of a table each.
 
-        driftformer theory                                       all of them, in a minute or two
+        driftformer theory                                       all of them, in half a minute
         driftformer theory --only sigma2 --n 6                   one of them, for blocks of 64 rounds
         driftformer theory --only sigma2 --plot schedule.png     the scheduler of one block, from its weights
         driftformer theory --only linucb --plot depth.png        how deep a network must be to be LinUCB

@@ -160,7 +160,9 @@ def _command(training: dict[str, Any]) -> str:
     """How to make the policy again: the recipe, and every setting that differs from it."""
     recipe = training["recipe"]
     base = json.loads(json.dumps(asdict(RECIPES[recipe["name"]]))) if recipe["name"] in RECIPES else {}
-    changed = [f"--{key.replace('_', '-')} {value}" for key, value in recipe.items() if base.get(key, value) != value]
+    idle = "tuning_" if not recipe["tuning_steps"] and not base.get("tuning_steps") else "-"  # settings of no effect
+    differs = [key for key, value in recipe.items() if base.get(key, value) != value and not key.startswith(idle)]
+    changed = [f"--{key.replace('_', '-')} {recipe[key]}" for key in differs]
     device = "" if training["device"] == "CPU core" else " --device cuda"
     data = " --data DATASET" if training.get("data") else ""
     return f"driftformer pretrain {recipe['name']}{device}{data} {' '.join([*changed, '--out FOLDER'])}"

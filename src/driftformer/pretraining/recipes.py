@@ -47,14 +47,14 @@ class Recipe:
     """Trajectories that are made at once."""
     tuning_steps: int = 0
     """Steps of fine-tuning on the policy's own regret."""
-    tuning_rate: float = 3e-4
-    tuning_tokens: int = 819_200
+    tuning_rate: float = 2e-4
+    tuning_tokens: int = 409_600
     """Tokens that the policy plays in one step of fine-tuning: problems times rollouts times rounds."""
-    tuning_updates: int = 4
+    tuning_updates: int = 1
     """Gradient steps on them, each on its share of the problems."""
     tuning_rollouts: int = 8
     """How often each problem is played in a step."""
-    tuning_future: float = 0.1
+    tuning_future: float = 0.3
     """Weight of the score-function term, on the regret still to come."""
     tuning_clip: float = 0.5
     seed: int = 0
@@ -92,7 +92,7 @@ _COSINE = Recipe(
     worlds="cosine",
     own=0.25,
     steps=2500,
-    tuning_steps=800,
+    tuning_steps=1200,
 )
 
 RECIPES: dict[str, Recipe] = {
@@ -133,7 +133,7 @@ RECIPES: dict[str, Recipe] = {
             summary="the generalist: stationary, cosines, windows, jumps, walks, many units and noise levels",
             worlds="drift",
             steps=7000,
-            tuning_steps=900,
+            tuning_steps=1800,
         ),
         replace(
             _HIGH,

@@ -33,7 +33,7 @@ def _low() -> list[World]:
 
 def _cosine() -> list[World]:
     """A continuous range of frequencies and phases, both arm modes, T=200."""
-    fixed = LinearBandit(name="cosine", horizon=200, drift=CosineWithin(in_phase=0.7))
+    fixed = LinearBandit(name="cosine", horizon=200, drift=CosineWithin())
     return [World(fixed, 0.5), World(replace(fixed, arm_mode="resampled"), 0.5)]
 
 
