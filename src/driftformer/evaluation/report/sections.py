@@ -162,6 +162,7 @@ def _theory(checks: Mapping[str, Mapping[str, str]], out: Path) -> str:
     pictures = {
         "overview.svg": "Operations of MASTER and the layers of the network that do them",
         "scheduler.svg": "Random numbers, flags and active orders of one block, and the scores of one head",
+        "equivalence.svg": "Which rounds each round may learn from: adjacent windows, and a sliding window",
     }
     images = "".join(_picture(out / "theory" / name, text) for name, text in pictures.items())
     rows = "".join(
