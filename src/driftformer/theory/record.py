@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -17,7 +18,7 @@ N = 4
 
 def check_theory(folder: Path) -> None:
     """Run what the folder lacks."""
-    pictures = {
+    pictures: dict[str, Callable[[Path], None]] = {
         "overview.svg": lambda path: draw_overview(N, path),
         "scheduler.svg": lambda path: draw_scheduler(N, path),
         "equivalence.svg": lambda path: draw_equivalence(12, 4, path),
