@@ -12,7 +12,7 @@ import torch
 from driftformer.agents.incontext import InContext
 from driftformer.agents.registry import make_agent
 from driftformer.environments.presets import High, Preset, build
-from driftformer.files import write_json
+from driftformer.files import read_json, write_json
 from driftformer.pretraining.collect import Trajectories
 from driftformer.pretraining.imitation import policy_distribution
 from driftformer.pretraining.problems import unroll
@@ -56,8 +56,6 @@ def tell(story: Story, path: Path, seed: int) -> None:
 
 
 def _is_of(path: Path, key: dict[str, Any]) -> bool:
-    from driftformer.files import read_json
-
     found = read_json(path)
     return all(found.get(name) == value for name, value in key.items())
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 from driftformer.environments.presets import Chirp, Flips, High, Low, Preset, Rising
 from driftformer.experiments.base import Case, Experiment
 
-_RIVALS = (
-    "random",
+TOLD_NOTHING = (
     "linucb",
     "thompson",
     "master-linucb",
@@ -16,8 +15,9 @@ _RIVALS = (
     "sliding-window-linucb@window=20",
     "weighted-linucb",
     "detection-linucb",
-    "oracle",
 )
+"""Rivals of a policy that learn from rewards alone."""
+_RIVALS = ("random", *TOLD_NOTHING, "oracle")
 _SWEPT = ("random", "linucb", "thompson", "master-linucb", "discounted-linucb@gamma=0.9", "oracle")
 
 
