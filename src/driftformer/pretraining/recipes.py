@@ -57,6 +57,8 @@ class Recipe:
     tuning_future: float = 0.3
     """Weight of the score-function term, on the regret still to come."""
     tuning_clip: float = 0.5
+    tuning_sharpen: float = 4.0
+    """What the logits are multiplied by before it: labels teach to sample from the posterior, regret asks for less."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -64,7 +66,7 @@ class Recipe:
             require_count(name, getattr(self, name), 0, most=10**9)
         for name in ("tokens", "generation", "tuning_tokens", "tuning_rollouts", "tuning_updates"):
             require_count(name, getattr(self, name), most=10**9)
-        for name in ("rate", "tuning_rate", "clip", "tuning_clip"):
+        for name in ("rate", "tuning_rate", "clip", "tuning_clip", "tuning_sharpen"):
             require_real(name, getattr(self, name), 0.0, above=True)
         require_count("seed", self.seed, 0, most=2**40)
         for name in ("weight_decay", "tuning_future"):
@@ -91,8 +93,8 @@ _COSINE = Recipe(
     summary="the specialist: any frequency and phase, both arm modes, tuned on its own regret",
     worlds="cosine",
     own=0.25,
-    steps=2500,
-    tuning_steps=1200,
+    steps=2000,
+    tuning_steps=1100,
 )
 
 RECIPES: dict[str, Recipe] = {
@@ -103,7 +105,7 @@ RECIPES: dict[str, Recipe] = {
             name="low",
             summary="the paper's Low policy: stationary rewards in [0, 1] only",
             worlds="low",
-            steps=2500,
+            steps=2000,
             generation=4096,
         ),
         _HIGH,
@@ -122,7 +124,7 @@ RECIPES: dict[str, Recipe] = {
             start="high-master-linucb",  # these labels are nearly uniform: from random weights nothing was learned
             labels="master-thompson",
             behaviours={"random": 0.5, "master-thompson": 0.5},
-            steps=3000,
+            steps=2000,
             short=0.0,
             rate=3e-4,
         ),
@@ -132,8 +134,8 @@ RECIPES: dict[str, Recipe] = {
             name="drift",
             summary="the generalist: stationary, cosines, windows, jumps, walks, many units and noise levels",
             worlds="drift",
-            steps=7000,
-            tuning_steps=1800,
+            steps=5000,
+            tuning_steps=1300,
         ),
         replace(
             _HIGH,

@@ -257,6 +257,8 @@ class _Training:
 
     def _one_tuning_step(self) -> None:
         recipe, progress = self._recipe, self._progress
+        if progress.tuning_step == 0:
+            self._sharpen(recipe.tuning_sharpen)
         rolled = self._simulator.roll(progress.tuning_step, self._player)
         rate = learning_rate(progress.tuning_step, recipe.tuning_steps, recipe.warmup // 10, recipe.tuning_rate)
         rows, horizon = rolled.played.arms.shape
@@ -279,6 +281,12 @@ class _Training:
         judged = progress.tuning_step % often == 0 or progress.tuning_step == recipe.tuning_steps
         regret = torch.stack(regrets).mean()
         self._tell("regret", progress.tuning_step, recipe.tuning_steps, regret, rate, judged)
+
+    @torch.no_grad()
+    def _sharpen(self, factor: float) -> None:
+        """Multiply all logits."""
+        for parameter in self._policy.head.parameters():
+            parameter.mul_(factor)
 
     def _count(self, rows: int, horizon: int) -> None:
         """Add up the tokens of a step over all processes."""

@@ -33,7 +33,7 @@ def _low() -> list[World]:
 
 def _cosine() -> list[World]:
     """A continuous range of frequencies and phases, both arm modes, T=200."""
-    fixed = LinearBandit(name="cosine", horizon=200, drift=CosineWithin())
+    fixed = LinearBandit(name="cosine", horizon=200, drift=CosineWithin(in_phase=_IN_PHASE))
     return [World(fixed, 0.5), World(replace(fixed, arm_mode="resampled"), 0.5)]
 
 
@@ -77,10 +77,19 @@ def _kinds(size: LinearBandit, frequencies: tuple[float, float]) -> dict[str, Li
 
 _UNIT_INTERVAL = Affine(scale=1 / 12, shift=0.5)
 
+_IN_PHASE = 0.75
+"""Share of cosines that begin at their peak, as the paper's do."""
+
 
 def _broad(frequencies: tuple[float, float], changes: int) -> Compose:
     moves = OneOf(
-        (Stationary(), CosineWithin(frequencies), Jumps(changes // 3), Jumps(changes), WalkWithin()),
+        (
+            Stationary(),
+            CosineWithin(frequencies, in_phase=_IN_PHASE),
+            Jumps(changes // 3),
+            Jumps(changes),
+            WalkWithin(),
+        ),
         (0.2, 0.4, 0.1, 0.1, 0.2),
     )
     units = OneOf((Stationary(), Units(), _UNIT_INTERVAL), (0.5, 0.3, 0.2))
