@@ -12,6 +12,7 @@ from driftformer.errors import InputError
 from driftformer.models.incontext import InContextPolicy
 from driftformer.pretraining import dataset
 from driftformer.pretraining.dataset import StoredStream, collect_dataset
+from driftformer.pretraining.parts import Part
 from driftformer.pretraining.play import Player
 from driftformer.pretraining.recipes import recipe_of
 from driftformer.pretraining.train import policy_config
@@ -30,7 +31,7 @@ def make(out: Path, trajectories: int = 150, **options: object) -> Path:
 
 
 def stream(folder: Path) -> StoredStream:
-    return StoredStream(folder, TINY, 4, torch.device("cpu"))
+    return StoredStream(folder, TINY, 4, torch.device("cpu"), Part(8))
 
 
 def test_it_holds_exactly_as_many_trajectories_as_asked(tmp_path: Path) -> None:
@@ -140,7 +141,7 @@ def test_a_dataset_of_another_kind_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"another kind \(seed is 0 there and 1 here\)"):
         make(folder, seed=1)
     with pytest.raises(InputError, match="where labels is optimal, but the training has linucb"):
-        StoredStream(folder, recipe_of("tiny", labels="linucb"), 4, torch.device("cpu"))
+        StoredStream(folder, recipe_of("tiny", labels="linucb"), 4, torch.device("cpu"), Part(8))
     with pytest.raises(InputError, match="holds no dataset"):
         stream(tmp_path)
     with pytest.raises(InputError, match="a file or a folder with other things"):

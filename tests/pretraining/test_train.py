@@ -17,6 +17,7 @@ from driftformer.evaluation.evaluate import evaluate
 from driftformer.models.checkpoints import read_policy
 from driftformer.pretraining.dataset import collect_dataset
 from driftformer.pretraining.meter import Meter, training_flops_per_token
+from driftformer.pretraining.parts import Part
 from driftformer.pretraining.recipes import RECIPES, Recipe, recipe_of
 from driftformer.pretraining.stream import FreshStream, halvings
 from driftformer.pretraining.train import learning_rate, policy_config, train
@@ -173,10 +174,11 @@ def test_a_policy_that_imitates_is_kept_whatever_its_regret(tmp_path: Path) -> N
 
 def test_trajectories_are_short_at_first_where_a_recipe_says_so() -> None:
     recipe = recipe_of("high", steps=100)
-    stream = FreshStream(recipe, 32, torch.device("cpu"))
+    stream = FreshStream(recipe, 32, torch.device("cpu"), Part(recipe.shards))
     horizons = [stream.world_of(0, step).environment.horizon for step in (0, 9, 10, 19, 20, 29, 30, 99)]
     assert horizons == [25, 25, 50, 50, 100, 100, 200, 200]
-    tokens = [stream.batch_of(stream.world_of(0, step)) * (2 * horizon - 1) for step, horizon in ((0, 25), (99, 200))]
+    batches = {horizon: 8 * stream.batch_of(stream.world_of(0, step)) for step, horizon in ((0, 25), (99, 200))}
+    tokens = [batch * (2 * horizon - 1) for horizon, batch in batches.items()]
     assert all(0.95 * recipe.tokens < count <= recipe.tokens for count in tokens), "a step has as many tokens"
     assert halvings(0, recipe_of("cosine")) == 0
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 
 import torch
+from torch import Tensor
 
 from driftformer.models.incontext import InContextPolicy
+from driftformer.pretraining.parts import Part
 from driftformer.pretraining.play import Player
 from driftformer.pretraining.problems import Problems, unroll
 from driftformer.pretraining.recipes import recipe_of
@@ -16,18 +18,23 @@ from driftformer.pretraining.worlds import worlds_of
 from driftformer.randomness import Randomness
 
 
+def alone(value: Tensor) -> Tensor:
+    """The mean over one process."""
+    return value
+
+
 def test_advantages_count_only_what_is_still_to_come_against_the_same_problem() -> None:
     expected = torch.tensor([[1.0, 2.0, 4.0], [9.0, 0.0, 0.0], [1.0, 6.0, 0.0], [9.0, 2.0, 2.0]])  # 2 rollouts of 2
-    found = advantages(expected, 2)
+    found = advantages(expected, 2, alone)
     raw = torch.tensor([[0.0, 2.0, 0.0], [-2.0, -1.0, 0.0], [0.0, -2.0, 0.0], [2.0, 1.0, 0.0]])
-    assert torch.allclose(found, raw / raw.std(dim=0, keepdim=True).clamp(min=1e-6))
+    assert torch.allclose(found, raw / raw.square().mean(dim=0, keepdim=True).sqrt().clamp(min=1e-6))
 
 
 def test_the_last_round_has_no_future_and_descends_on_its_exact_regret() -> None:
     torch.manual_seed(0)
     logits = torch.randn(4, 1, 3, requires_grad=True)
     gaps, arms = torch.rand(4, 1, 3), torch.randint(3, (4, 1))
-    loss, regret = regret_loss(logits, arms, gaps, count=2, future=0.3)
+    loss, regret = regret_loss(logits, arms, gaps, count=2, future=0.3, average=alone)
     exact = (logits.softmax(2) * gaps).sum(2).mean()
     assert torch.allclose(loss, exact)
     assert torch.allclose(regret, exact)
@@ -37,13 +44,13 @@ def test_its_gradient_is_the_exact_rounds_plus_the_weighted_score_function() -> 
     torch.manual_seed(0)
     logits = torch.randn(6, 5, 3, dtype=torch.double, requires_grad=True)
     gaps, arms = torch.rand(6, 5, 3).double(), torch.randint(3, (6, 5))
-    loss, _ = regret_loss(logits, arms, gaps, count=3, future=0.7)
+    loss, _ = regret_loss(logits, arms, gaps, count=3, future=0.7, average=alone)
     (slope,) = torch.autograd.grad(loss, logits)
     policy = logits.detach().float().softmax(2).double()
     expected = (policy * gaps).sum(2)
     rounds = policy * (gaps - expected.unsqueeze(2))  # of the expected regret of each round
     score = torch.nn.functional.one_hot(arms, 3) - policy  # of the log-probability of the arm that was played
-    by_hand = (rounds + 0.7 * advantages(expected, 3).unsqueeze(2) * score) / 30
+    by_hand = (rounds + 0.7 * advantages(expected, 3, alone).unsqueeze(2) * score) / 30
     assert torch.allclose(slope, by_hand, atol=1e-6)
 
 
@@ -58,8 +65,8 @@ def test_repeated_problems_stand_copy_after_copy() -> None:
 
 
 def test_every_step_has_its_own_problems_and_its_rollouts_share_problem_and_noise() -> None:
-    recipe = recipe_of("tiny", tuning_tokens=30 * 4 * 8)  # 4 problems, 8 rollouts
-    simulator = Simulator(worlds_of("tiny"), recipe, 4, torch.device("cpu"))
+    recipe = recipe_of("tiny", tuning_tokens=30 * 4 * 8, shards=2)  # 4 problems, 8 rollouts
+    simulator = Simulator(worlds_of("tiny"), recipe, 4, torch.device("cpu"), Part(2))
     player = Player(InContextPolicy(policy_config(recipe)))
     seen = [simulator.roll(step, player) for step in range(20)]
     first = [rolled.problems.means[:4].sum().item() for rolled in seen]
@@ -71,7 +78,7 @@ def test_every_step_has_its_own_problems_and_its_rollouts_share_problem_and_nois
         noise = ((rolled.played.rewards - paid) / rolled.problems.spread.clamp(min=1e-3)).view(8, 4, 30)
         assert torch.allclose(noise[0], noise[5], atol=1e-2)
         assert not torch.equal(rolled.played.arms[:4], rolled.played.arms[4:8])
-    again = Simulator(worlds_of("tiny"), recipe, 4, torch.device("cpu")).roll(19, player)  # as after a restart
+    again = Simulator(worlds_of("tiny"), recipe, 4, torch.device("cpu"), Part(2)).roll(19, player)  # as after a restart
     assert torch.equal(again.played.arms, seen[19].played.arms)
     assert torch.equal(again.played.rewards, seen[19].played.rewards)
 

@@ -41,7 +41,7 @@ class InContextInfo:
 class InContext:
     """A policy by its name or folder. `sample` follows its distribution, sharpened by a temperature below 1."""
 
-    source: str = field(default="cosine", metadata={"named": True})
+    source: str = field(default="drift", metadata={"named": True})
     mode: Literal["sample", "greedy"] = "sample"
     temperature: float = 1.0
     weights: str = field(default="", init=False, metadata={"named": True})

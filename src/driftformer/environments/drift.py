@@ -40,6 +40,7 @@ class Start:
     prior: prior.PriorName
     rng: Stream
     action_set: Tensor  # [B, A, d] of the first round
+    place: Tensor  # [B] of each problem in its chunk
 
 
 class Drift(Protocol):

@@ -80,7 +80,8 @@ class LinearBandit:
         origin = drifts.Effect(w=w, scale=one, shift=torch.zeros_like(one), redrawn=torch.zeros_like(one).bool())
         rng = randomness.stream("drift")
         action_set = randomness.stream("features").symmetric(self.arms, self.dim)
-        memory = self.drift.start(drifts.Start(w, self.horizon, self.prior, rng, action_set))
+        place = torch.arange(len(w), device=w.device) % randomness.size
+        memory = self.drift.start(drifts.Start(w, self.horizon, self.prior, rng, action_set, place))
         effect, memory = self.drift.at(1, origin, memory, rng)
         means = mean_rewards_of(action_set, effect)
         return LinearBanditWorld(1, action_set, means, effect, origin, memory, torch.zeros_like(origin.redrawn))

@@ -44,7 +44,7 @@ class CosineAmong:
 
     def start(self, start: Start) -> tuple[Tensor, Tensor]:
         values = torch.tensor(self.frequencies, device=start.w.device, dtype=start.w.dtype)
-        b = values[torch.arange(len(start.w), device=start.w.device) % len(self.frequencies)]
+        b = values[start.place % len(self.frequencies)]
         return 2 * math.pi * b, torch.full_like(b, self.phase)
 
     def at(

@@ -41,6 +41,7 @@ STORIES = (
         "master@base=linucb,test_scale=0.01",
     ),
     Story("policy-high", "policy:high, trained at four other frequencies", "policy", High(b=0.018), "policy:high"),
+    Story("policy-drift", "policy:drift, trained on many kinds of change", "policy", High(b=0.018), "policy:drift"),
     Story("policy-cosine", "policy:cosine, trained on a range of them", "policy", High(b=0.018), "policy:cosine"),
 )
 

@@ -11,13 +11,17 @@ TOLD_NOTHING = (
     "linucb",
     "thompson",
     "master-linucb",
+    "master-thompson",
     "discounted-linucb@gamma=0.9",
     "sliding-window-linucb@window=20",
     "weighted-linucb",
     "detection-linucb",
 )
 """Rivals of a policy that learn from rewards alone."""
-_RIVALS = ("random", *TOLD_NOTHING, "oracle")
+SLOWLY_FORGETTING = "discounted-linucb@gamma=0.99"
+"""The best of them where little changes."""
+_RIVALS = ("random", *TOLD_NOTHING, "oracle", "policy:drift")
+_UNTOLD = tuple(agent for agent in _RIVALS if agent != "oracle")
 _SWEPT = ("random", "linucb", "thompson", "master-linucb", "discounted-linucb@gamma=0.9", "oracle")
 
 
@@ -36,7 +40,7 @@ RIVALS = Experiment(
     cases=(
         *_both_modes("high-0.018", "High, b = 0.018", High(b=0.018), (*_RIVALS, "policy:cosine")),
         *_both_modes("high-0.025", "High, b = 0.025", High(b=0.025), (*_RIVALS, "policy:cosine")),
-        *_both_modes("low", "Low", Low(), _RIVALS),
+        *_both_modes("low", "Low", Low(), (*_RIVALS, SLOWLY_FORGETTING)),
     ),
 )
 
@@ -46,7 +50,7 @@ FREQUENCY_SWEEP = Experiment(
     question="Where does each agent break? The policy `high` was trained at .005, .01, .015 and .02 only.",
     paper="",
     cases=tuple(
-        Case(f"b-{b:g}", f"b = {b:g}", High(b=b), (*_SWEPT, "policy:high", "policy:cosine"), value=b)
+        Case(f"b-{b:g}", f"b = {b:g}", High(b=b), (*_SWEPT, "policy:high", "policy:drift", "policy:cosine"), value=b)
         for b in (0.0, 0.0025, 0.005, 0.0075, 0.01, 0.0125, 0.015, 0.0175, 0.02, 0.025, 0.03, 0.035, 0.04)
     ),
     axis="frequency b",
@@ -59,7 +63,7 @@ UNSEEN_DRIFTS = Experiment(
     paper="",
     cases=(
         Case("flips", "Four sudden changes of sign", Flips(changes=4), (*_RIVALS, "policy:cosine")),
-        Case("rising", "One arm rising", Rising(), (*_RIVALS[:-1], "policy:cosine")),
+        Case("rising", "One arm rising", Rising(), (*_UNTOLD, "policy:cosine")),
         Case("chirp", "A period that shortens", Chirp(), (*_RIVALS, "policy:cosine")),
         Case("heavy-tails", "High, b = 0.018, heavy tails", High(b=0.018, tails="heavy"), (*_RIVALS, "policy:cosine")),
         Case(

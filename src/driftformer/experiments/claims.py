@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from driftformer.experiments.beyond import TOLD_NOTHING
+from driftformer.experiments.beyond import SLOWLY_FORGETTING, TOLD_NOTHING, UNSEEN_DRIFTS
 
 Rule = Literal["ahead", "not ahead", "near"]
 
@@ -37,7 +37,7 @@ class Claim:
     """For `near`: how much of the way from chance (the rival) to the oracle must be gone at least."""
 
 
-_HIGH_018, _HIGH_025 = ("high-0.018", "b-0.018"), ("high-0.025", "b-0.025")
+_LOW, _HIGH_018, _HIGH_025 = ("low", "windows"), ("high-0.018", "b-0.018"), ("high-0.025", "b-0.025")
 _CHANCE = "random"
 
 
@@ -45,11 +45,25 @@ def _against(agent: str, rivals: tuple[str, ...], *worlds: tuple[str, str]) -> t
     return tuple(Comparison(*world, agent, rival) for world in worlds for rival in rivals)
 
 
-_RIVAL_CASES = tuple(
-    ("rivals", f"{world}-{mode}") for world in ("high-0.018", "high-0.025") for mode in ("fixed", "resampled")
-)
+def _rival_cases(*worlds: str) -> tuple[tuple[str, str], ...]:
+    return tuple(("rivals", f"{world}-{mode}") for world in worlds for mode in ("fixed", "resampled"))
+
+
+_UNSEEN = tuple(("unseen-drifts", case.name) for case in UNSEEN_DRIFTS.cases)
 
 CLAIMS = (
+    Claim(
+        "The transformer does better than MASTER over LinUCB and over TS on Low",
+        "Section 5, fig:regret",
+        "ahead",
+        _against("policy:low", ("master-linucb", "master-thompson"), _LOW),
+    ),
+    Claim(
+        "The transformer does better than LinUCB and TS on Low",
+        "Section 5, fig:regret",
+        "ahead",
+        _against("policy:low", ("linucb", "thompson"), _LOW),
+    ),
     Claim(
         "The transformer does better than MASTER over LinUCB and over TS at b = 0.018",
         "Section 5, fig:regret",
@@ -92,6 +106,21 @@ CLAIMS = (
         "It is ahead of every rival that is told nothing, in both arm modes",
         "",
         "ahead",
-        _against("policy:cosine", TOLD_NOTHING, *_RIVAL_CASES),
+        _against("policy:cosine", TOLD_NOTHING, *_rival_cases("high-0.018", "high-0.025")),
+    ),
+    Claim(
+        "The generalist `drift` is ahead of every rival that is told nothing: both frequencies and Low, both arm modes",
+        "",
+        "ahead",
+        (
+            *_against("policy:drift", TOLD_NOTHING, *_rival_cases("high-0.018", "high-0.025", "low")),
+            *_against("policy:drift", (SLOWLY_FORGETTING,), *_rival_cases("low")),
+        ),
+    ),
+    Claim(
+        "`drift` is ahead of every rival that is told nothing also in worlds like none it was trained on",
+        "",
+        "ahead",
+        _against("policy:drift", TOLD_NOTHING, *_UNSEEN),
     ),
 )

@@ -14,13 +14,16 @@ _HIGH_PANELS = (
         "LinUCB and MASTER+LinUCB",
         ("random", "linucb", "master-linucb", "policy:high", "policy:high-master-linucb"),
     ),
-    Panel("TS and MASTER+TS", ("random", "thompson", "master-thompson", "policy:high")),
-    Panel("Beyond the paper", ("linucb", "policy:high", "policy:cosine", "oracle")),
+    Panel(
+        "TS and MASTER+TS",
+        ("random", "thompson", "master-thompson", "policy:high", "policy:high-master-thompson"),
+    ),
+    Panel("Beyond the paper", ("linucb", "policy:high", "policy:drift", "policy:cosine", "oracle")),
 )
 _LOW_PANELS = (
-    Panel("LinUCB and MASTER+LinUCB", ("random", "linucb", "master-linucb")),
-    Panel("TS and MASTER+TS", ("random", "thompson", "master-thompson")),
-    Panel("Beyond the paper", ("linucb", "oracle")),
+    Panel("LinUCB and MASTER+LinUCB", ("random", "linucb", "master-linucb", "policy:low")),
+    Panel("TS and MASTER+TS", ("random", "thompson", "master-thompson", "policy:low")),
+    Panel("Beyond the paper", ("linucb", "policy:low", "policy:drift", "oracle")),
 )
 
 

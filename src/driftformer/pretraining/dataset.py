@@ -25,6 +25,7 @@ from driftformer.files import read_json, write_atomically, write_json
 from driftformer.models.configuration import tokens_in
 from driftformer.pretraining.collect import check_behaviours, collect
 from driftformer.pretraining.label import check_labels, label
+from driftformer.pretraining.parts import Part
 from driftformer.pretraining.play import Player
 from driftformer.pretraining.problems import unroll
 from driftformer.pretraining.recipes import Recipe
@@ -150,10 +151,13 @@ def _checksum(content: bytes) -> str:
 
 
 class StoredStream:
-    """A dataset as a training reads it: each generation is a shard; every epoch has them in another order."""
+    """A dataset as a training reads it: each generation is a shard; every epoch has them in another order.
 
-    def __init__(self, folder: Path, recipe: Recipe, dim: int, device: torch.device) -> None:
-        self._folder, self._recipe, self._dim, self._device = folder, recipe, dim, device
+    Of several processes each takes its rows of every batch; rows that cannot be shared evenly are left out.
+    """
+
+    def __init__(self, folder: Path, recipe: Recipe, dim: int, device: torch.device, part: Part) -> None:
+        self._folder, self._recipe, self._dim, self._device, self._part = folder, recipe, dim, device, part
         if not (folder / "manifest.json").exists():
             raise InputError(f"data is '{folder}', which holds no dataset; make one with driftformer collect")
         self._about = read_json(folder / "manifest.json")
@@ -204,7 +208,11 @@ class StoredStream:
             problems = unroll(world.environment, randomness, self._dim)
         size = max(1, self._recipe.tokens // tokens_in(self._recipe.form, world.environment.horizon))
         mixed = np.random.default_rng([self._recipe.seed, number]).permutation(shard["count"])
-        for rows in torch.split(torch.from_numpy(mixed).to(self._device), size):
+        processes = self._part.processes
+        for rows in torch.split(torch.from_numpy(mixed).to(self._device), max(processes, size)):
+            rows = rows[: len(rows) // processes * processes][self._part.process :: processes]
+            if not len(rows):
+                continue
             yield Batch(
                 problems.features[rows],
                 stored["arms"][rows].long(),

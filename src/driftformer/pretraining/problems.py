@@ -56,8 +56,11 @@ class Problems:
         return self.means.gather(2, arms.unsqueeze(2)).squeeze(2) + self.spread * noise
 
     def rows(self, rows: slice | Tensor) -> Problems:
+        horizon = self.means.shape[1]
+        once = self.features[:, :1] if self.features.stride(1) == 0 else self.features
+        features = once[rows].expand(-1, horizon, -1, -1)
         changes = self.changes.of(lambda values: values[rows])
-        return Problems(self.features[rows], self.means[rows], self.spread[rows], changes, self.environment)
+        return Problems(features, self.means[rows], self.spread[rows], changes, self.environment)
 
     def truth(self, t: int) -> Truth:
         """What no ordinary agent may see, of the round at place t."""

@@ -45,6 +45,8 @@ class Recipe:
     """Longest gradient."""
     generation: int = 16_384
     """Trajectories that are made at once."""
+    shards: int = 8
+    """Independent parts of every step's data, which processes share out among them."""
     tuning_steps: int = 0
     """Steps of fine-tuning on the policy's own regret."""
     tuning_rate: float = 2e-4
@@ -64,7 +66,7 @@ class Recipe:
     def __post_init__(self) -> None:
         for name in ("steps", "tuning_steps", "warmup"):
             require_count(name, getattr(self, name), 0, most=10**9)
-        for name in ("tokens", "generation", "tuning_tokens", "tuning_rollouts", "tuning_updates"):
+        for name in ("tokens", "generation", "tuning_tokens", "tuning_rollouts", "tuning_updates", "shards"):
             require_count(name, getattr(self, name), most=10**9)
         for name in ("rate", "tuning_rate", "clip", "tuning_clip", "tuning_sharpen"):
             require_real(name, getattr(self, name), 0.0, above=True)

@@ -1,7 +1,8 @@
 """Training data, made while it is used: a generation of problems is unrolled, played and labelled, then cut in batches.
 
-Everything about generation g comes from (seed, g, process), and from the policy's weights at that time where it plays
-some of the trajectories itself. So a training that stops between two generations goes on exactly as if it had not.
+Everything about generation g comes from (seed, g), shard by shard, and from the policy's weights at that time where it
+plays some of the trajectories itself. So a training that stops between two generations goes on exactly as if it had
+not.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from driftformer.models.configuration import tokens_in
 from driftformer.models.sampling import standard_gumbel
 from driftformer.pretraining.collect import Trajectories, collect, uniform_arms
 from driftformer.pretraining.label import label
+from driftformer.pretraining.parts import Part
 from driftformer.pretraining.play import Player
 from driftformer.pretraining.problems import Problems, unroll
 from driftformer.pretraining.recipes import Recipe
@@ -59,11 +61,10 @@ class Stream(Protocol):
 
 
 class FreshStream:
-    """Generations of new trajectories for one process out of several."""
+    """Generations of new trajectories: one process' part of them."""
 
-    def __init__(self, recipe: Recipe, dim: int, device: torch.device, process: int = 0, processes: int = 1) -> None:
-        self._recipe, self._dim, self._device = recipe, dim, device
-        self._process, self._processes = process, processes
+    def __init__(self, recipe: Recipe, dim: int, device: torch.device, part: Part) -> None:
+        self._recipe, self._dim, self._device, self._part = recipe, dim, device, part
         self.worlds = worlds_of(recipe.worlds)
         self.identity: str | None = None
 
@@ -74,46 +75,47 @@ class FreshStream:
         return replace(world, environment=replace(world.environment, horizon=horizon))
 
     def batch_of(self, world: World) -> int:
-        """Trajectories in a step of this process."""
-        whole = self._recipe.tokens // tokens_in(self._recipe.form, world.environment.horizon)
-        return max(1, whole // self._processes)
+        """Trajectories of a shard in a step."""
+        return self._part.each(self._recipe.tokens // tokens_in(self._recipe.form, world.environment.horizon))
 
     def steps_of(self, world: World) -> int:
         """Steps in a generation: where rounds are more than in the first world, up to half as many trajectories."""
         horizon = self.worlds[0].environment.horizon
         most = self._recipe.generation * horizon // world.environment.horizon
         most = max(most, self._recipe.generation // 2)
-        return max(1, most // self._processes // self.batch_of(world))
+        return max(1, most // (self._recipe.shards * self.batch_of(world)))
 
     def generation(self, number: int, step: int, player: Player) -> Iterator[Batch]:
         world = self.world_of(number, step)
         batch, steps = self.batch_of(world), self.steps_of(world)
-        chunk = number * self._processes + self._process
-        randomness = Randomness(TRAINING_SEED + self._recipe.seed, (chunk,), size=batch * steps, device=self._device)
+        chunks, size = self._part.chunks(number), batch * steps
+        randomness = Randomness(TRAINING_SEED + self._recipe.seed, chunks, size=size, device=self._device)
         with torch.no_grad():
             problems = unroll(world.environment, randomness, self._dim)
-            own = round(self._recipe.own * batch) * steps
+            places = self._part.rows(size, self._device)
+            own = places[:, : round(self._recipe.own * size)].flatten()
             trajectories = self._play(problems, own, randomness, player)
             labels = label(problems, trajectories, self._recipe.labels, randomness)
-            order = randomness.stream("order").uniform().argsort().view(steps, batch)
-        for rows in order:
+            order = places.gather(1, randomness.stream("order").uniform().view_as(places).argsort(dim=1))
+        for rows in order.view(-1, steps, batch).unbind(1):
+            rows = rows.flatten()  # of every shard as many
             features = problems.features[rows]
             yield Batch(features, trajectories.arms[rows], trajectories.rewards[rows], labels[rows])
 
-    def _play(self, problems: Problems, own: int, randomness: Randomness, player: Player) -> Trajectories:
-        """The first `own` trajectories by the policy, with a few uniform arms; the others by the behaviours."""
+    def _play(self, problems: Problems, own: Tensor, randomness: Randomness, player: Player) -> Trajectories:
+        """Trajectories at the places `own` by the policy, with a few uniform arms; the others by the behaviours."""
         others = collect(problems, self._recipe.behaviours, randomness)
-        if not own:
+        if not len(own):
             return others
         _, horizon, arms = problems.means.shape
-        noise = randomness.stream("own-noise").normal(horizon)[:own]
-        gumbel = standard_gumbel(randomness.stream("own-gumbel").uniform(horizon, arms)[:own])
-        share = randomness.stream("own-share").uniform()[:own, None] ** 2
-        uniform = uniform_arms(problems, randomness.stream("own-uniform"))[:own]
-        forced = torch.where(randomness.stream("own-coins").uniform(horizon)[:own] < share, uniform, -1)
-        mine = player.play(problems.rows(slice(0, own)), noise, gumbel, forced)
+        noise = randomness.stream("own-noise").normal(horizon)[own]
+        gumbel = standard_gumbel(randomness.stream("own-gumbel").uniform(horizon, arms)[own])
+        share = randomness.stream("own-share").uniform()[own, None] ** 2
+        uniform = uniform_arms(problems, randomness.stream("own-uniform"))[own]
+        forced = torch.where(randomness.stream("own-coins").uniform(horizon)[own] < share, uniform, -1)
+        mine = player.play(problems.rows(own), noise, gumbel, forced)
         arms_played, rewards = others.arms.clone(), others.rewards.clone()
-        arms_played[:own], rewards[:own] = mine.arms, mine.rewards
+        arms_played[own], rewards[own] = mine.arms, mine.rewards
         return Trajectories(arms_played, rewards)
 
 

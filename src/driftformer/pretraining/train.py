@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import math
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
@@ -34,12 +35,13 @@ from driftformer.pretraining.label import OPTIMAL, check_labels
 from driftformer.pretraining.log import Log
 from driftformer.pretraining.memory import fitting_tokens
 from driftformer.pretraining.meter import Meter, training_flops_per_token
+from driftformer.pretraining.parts import Part
 from driftformer.pretraining.play import Player
 from driftformer.pretraining.recipes import Recipe
 from driftformer.pretraining.state import Progress, load_state, save_state
 from driftformer.pretraining.step import Stepper
 from driftformer.pretraining.stream import FreshStream, Stream
-from driftformer.pretraining.tuning import Simulator, regret_loss
+from driftformer.pretraining.tuning import Average, Simulator, regret_loss
 from driftformer.pretraining.worlds import describe, worlds_of
 
 
@@ -76,6 +78,7 @@ def label_loss(
 def tuning_loss(
     rollouts: int,
     future: float,
+    average: Average,
     model: Callable[..., Tensor],
     features: Tensor,
     arms: Tensor,
@@ -83,7 +86,7 @@ def tuning_loss(
     gaps: Tensor,
 ) -> tuple[Tensor, Tensor]:
     """Regret, as `regret_loss` has it."""
-    return regret_loss(model(features, arms, rewards), arms, gaps, rollouts, future)
+    return regret_loss(model(features, arms, rewards), arms, gaps, rollouts, future, average)
 
 
 def policy_config(recipe: Recipe) -> PolicyConfig:
@@ -157,20 +160,14 @@ class _Training:
             fused=not on_cpu,
             capturable=not on_cpu,
         )
+        self._part = Part(recipe.shards, self._accelerator.process_index, self._accelerator.num_processes)
         self._stream = self._open(data)
         self._judge = Judge(self._stream.worlds, evaluate_problems, self._policy.config.dim, self._device)
-        self._simulator = Simulator(
-            self._stream.worlds,
-            recipe,
-            self._policy.config.dim,
-            self._device,
-            self._accelerator.process_index,
-            self._accelerator.num_processes,
-        )
+        dim = self._policy.config.dim
+        self._simulator = Simulator(self._stream.worlds, recipe, dim, self._device, self._part)
         self._setting = {
             "data": self._stream.identity,
             "worlds described": describe(self._stream.worlds),
-            "processes": self._accelerator.num_processes,
             "weights at the start": None if recipe.start is None else digest_of(recipe.start),
         }
         self._progress = Progress()
@@ -184,19 +181,17 @@ class _Training:
                 block.compile(dynamic=False)
         self._model = self._accelerator.prepare(self._policy)
         self._stepper = Stepper(self._accelerator, self._model, self._optimizer)
-        self._regret_loss = functools.partial(tuning_loss, recipe.tuning_rollouts, recipe.tuning_future)
+        self._regret_loss = functools.partial(tuning_loss, recipe.tuning_rollouts, recipe.tuning_future, self._together)
         self._meter = Meter()
         self._began = self._mark = time.perf_counter()
         self._log = Log(out, self._progress) if self._accelerator.is_main_process else None
         self._saved_at, self._save_every = self._began, save_every
 
     def _open(self, data: Path | None) -> Stream:
-        dim, accelerator = self._policy.config.dim, self._accelerator
+        dim = self._policy.config.dim
         if data is None:
-            return FreshStream(self._recipe, dim, self._device, accelerator.process_index, accelerator.num_processes)
-        if accelerator.num_processes > 1:
-            raise InputError("data is given to several processes; they make their own: leave data out")
-        return StoredStream(data, self._recipe, dim, self._device)
+            return FreshStream(self._recipe, dim, self._device, self._part)
+        return StoredStream(data, self._recipe, dim, self._device, self._part)
 
     def _new_policy(self) -> InContextPolicy:
         with torch.random.fork_rng():
@@ -242,7 +237,8 @@ class _Training:
         world = self._stream.world_of(progress.generation, progress.step)
         for batch in self._stream.generation(progress.generation, progress.step, self._player):
             rate = learning_rate(progress.step, recipe.steps, recipe.warmup, recipe.rate)
-            loss = self._stepper.accumulate(label_loss, (batch.features, batch.arms, batch.rewards, batch.labels))
+            inputs = (batch.features, batch.arms, batch.rewards, batch.labels)
+            loss = self._together(self._stepper.accumulate(label_loss, inputs))
             self._stepper.descend(rate, recipe.clip)
             self._count(len(batch.arms), world.environment.horizon)
             progress.step += 1
@@ -262,9 +258,8 @@ class _Training:
         rolled = self._simulator.roll(progress.tuning_step, self._player)
         rate = learning_rate(progress.tuning_step, recipe.tuning_steps, recipe.warmup // 10, recipe.tuning_rate)
         rows, horizon = rolled.played.arms.shape
-        problems = rows // rolled.count
-        every = torch.arange(rows, device=self._device).view(rolled.count, problems)
-        parts = torch.tensor_split(every, min(problems, recipe.tuning_updates), dim=1)  # all rollouts of some problems
+        every = torch.arange(rows, device=self._device).view(rolled.count, self._part.count, -1)  # [R, S, problems]
+        parts = torch.tensor_split(every, min(every.shape[2], recipe.tuning_updates), dim=2)  # some of every shard
         regrets = []
         for chosen in (part.flatten() for part in parts):
             inputs = (
@@ -279,7 +274,7 @@ class _Training:
         progress.tuning_step += 1
         often = max(1, self._every // 10)
         judged = progress.tuning_step % often == 0 or progress.tuning_step == recipe.tuning_steps
-        regret = torch.stack(regrets).mean()
+        regret = self._together(torch.stack(regrets).mean())
         self._tell("regret", progress.tuning_step, recipe.tuning_steps, regret, rate, judged)
 
     @torch.no_grad()
@@ -303,7 +298,7 @@ class _Training:
         return seconds
 
     def _tell(self, phase: str, step: int, steps: int, loss: Tensor, rate: float, judged: bool) -> None:
-        value = float(self._together(loss.detach()))  # waits for the device
+        value = float(loss)  # waits for the device
         self._meter.add(0, 0.0, self._lap())
         self._check(value, step)
         speed, teraflops = self._meter.read()
@@ -402,3 +397,9 @@ def _groups(policy: InContextPolicy, decay: float) -> list[dict[str, Any]]:
         {"params": [parameter for parameter in trained if parameter.ndim >= 2], "weight_decay": decay},
         {"params": [parameter for parameter in trained if parameter.ndim < 2], "weight_decay": 0.0},
     ]
+
+
+if __name__ == "__main__":  # accelerate launch -m driftformer.pretraining.train RECIPE --out FOLDER
+    from driftformer.cli import main
+
+    main(["pretrain", *sys.argv[1:]])

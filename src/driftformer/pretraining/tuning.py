@@ -9,12 +9,14 @@ scaled to unit spread in every round.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from driftformer.models.sampling import standard_gumbel
+from driftformer.pretraining.parts import Part
 from driftformer.pretraining.play import Played, Player
 from driftformer.pretraining.problems import Problems, unroll
 from driftformer.pretraining.recipes import Recipe
@@ -40,17 +42,14 @@ class Rollouts:
 
 
 class Simulator:
-    """Rollouts of one process out of several. Everything about step n comes from (seed, n, process) and the policy.
+    """One process' part of the rollouts. Everything about step n comes from (seed, n), shard by shard, and the policy.
 
     Laying a problem out over its rounds takes as long for a few problems as for many, so each world's are made for
     several steps at once.
     """
 
-    def __init__(
-        self, worlds: list[World], recipe: Recipe, dim: int, device: torch.device, process: int = 0, processes: int = 1
-    ) -> None:
-        self._worlds, self._recipe, self._dim, self._device = worlds, recipe, dim, device
-        self._process, self._processes = process, processes
+    def __init__(self, worlds: list[World], recipe: Recipe, dim: int, device: torch.device, part: Part) -> None:
+        self._worlds, self._recipe, self._dim, self._device, self._part = worlds, recipe, dim, device, part
         self._drawn: list[int] = []  # the world of each step so far
         self._ahead: dict[int, tuple[int, Problems]] = {}  # of each world: the number of a block, and its problems
 
@@ -65,11 +64,11 @@ class Simulator:
         """Play new problems, each several times with the same noise."""
         place, uses = self.place_of(step)
         environment, count = self._worlds[place].environment, self._recipe.tuning_rollouts
-        size = max(1, self._recipe.tuning_tokens // environment.horizon // count // self._processes)
+        size = self._part.each(self._recipe.tuning_tokens // environment.horizon // count)
         with torch.no_grad():
             block, turn = divmod(uses, AHEAD)
-            once = self._problems(place, block, size).rows(slice(turn * size, (turn + 1) * size))
-            problems = repeat(once, count)
+            now = self._part.rows(size * AHEAD, self._device)[:, turn * size : (turn + 1) * size].flatten()
+            problems = repeat(self._problems(place, block, size).rows(now), count)
             coins = self._randomness(COINS_SEED, step, size)
             noise = coins.stream("noise").normal(environment.horizon).repeat(count, 1)
             uniform = coins.stream("gumbel").uniform(count, environment.horizon, environment.arms)
@@ -86,8 +85,7 @@ class Simulator:
         return self._ahead[place][1]
 
     def _randomness(self, root: int, number: int, size: int) -> Randomness:
-        chunk = number * self._processes + self._process
-        return Randomness(root + self._recipe.seed, (chunk,), size=size, device=self._device)
+        return Randomness(root + self._recipe.seed, self._part.chunks(number), size=size, device=self._device)
 
 
 def repeat(problems: Problems, count: int) -> Problems:
@@ -99,19 +97,25 @@ def repeat(problems: Problems, count: int) -> Problems:
     return Problems(features, means, spread, changes, problems.environment)
 
 
-def advantages(expected: Tensor, count: int) -> Tensor:
+Average = Callable[[Tensor], Tensor]
+"""A tensor's mean over all processes."""
+
+
+def advantages(expected: Tensor, count: int, average: Average) -> Tensor:
     """How much more than usual is still to come after each round, `[R·P, T]`, with unit spread in every round."""
     to_come = expected.flip(1).cumsum(1).flip(1) - expected  # [R·P, T] rounds after t
     grouped = to_come.view(count, -1, to_come.shape[1])  # [R, P, T]
     centred = (grouped - grouped.mean(dim=0)).flatten(0, 1)
-    spread = centred.std(dim=0, keepdim=True)
+    spread = average(centred.square().mean(dim=0, keepdim=True)).sqrt()
     return centred / spread.clamp(min=1e-6)
 
 
-def regret_loss(logits: Tensor, arms: Tensor, gaps: Tensor, count: int, future: float) -> tuple[Tensor, Tensor]:
+def regret_loss(
+    logits: Tensor, arms: Tensor, gaps: Tensor, count: int, future: float, average: Average
+) -> tuple[Tensor, Tensor]:
     """What to descend on, and the expected regret of a trajectory in units of the uniform policy's per round."""
     log_policy = logits.float().log_softmax(dim=2)
     expected = (log_policy.exp() * gaps).sum(dim=2)  # [R·P, T]
-    cost = advantages(expected.detach(), count)
+    cost = advantages(expected.detach(), count, average)
     taken = log_policy.gather(2, arms.unsqueeze(2)).squeeze(2)
     return expected.mean() + future * (cost * taken).mean(), expected.detach().mean()

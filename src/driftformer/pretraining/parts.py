@@ -1,0 +1,48 @@
+"""Which part of every step's data a process makes.
+
+The data of a step comes in shards, each from random numbers of its own. Processes share the shards out, so that any
+number of them sees together exactly what one would see alone, and none makes what another has made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from driftformer.errors import InputError
+
+
+@dataclass(frozen=True)
+class Part:
+    """The shards of one process out of several."""
+
+    shards: int
+    process: int = 0
+    processes: int = 1
+
+    def __post_init__(self) -> None:
+        if self.shards % self.processes:
+            raise InputError(
+                f"shards is {self.shards}, which {self.processes} processes cannot share evenly; give a number of "
+                "processes that divides it, or other --shards"
+            )
+
+    @property
+    def count(self) -> int:
+        """Shards of this process."""
+        return self.shards // self.processes
+
+    def chunks(self, number: int) -> tuple[int, ...]:
+        """Where the random numbers of its shards come from, for the data of some number."""
+        first = number * self.shards + self.process * self.count
+        return tuple(range(first, first + self.count))
+
+    def each(self, rows: int) -> int:
+        """Rows of a shard where all of them together have about so many."""
+        return max(1, rows // self.shards)
+
+    def rows(self, size: int, device: torch.device) -> Tensor:
+        """Places in this process' data, `[S, size]`: every shard's rows lie together."""
+        return torch.arange(self.count * size, device=device).view(self.count, size)
