@@ -6,6 +6,7 @@
 |---|---|
 | start, resume, restart | a command began here; after one that ended; after one that was killed |
 | worker-lost, retry | a worker died; its job was sent again |
+| saved | a training's state was saved for the last time in this sitting, at this step |
 | stop, finish | the command ended with an error or an interrupt; or with all it was asked for |
 
 Lines are only ever appended, each in one write, so several processes may write, and a kill can tear no line but the

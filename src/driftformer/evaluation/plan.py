@@ -14,7 +14,7 @@ from driftformer.agents.registry import check_agent, full_label, label, make_age
 from driftformer.environments.base import Environment
 from driftformer.errors import InputError, require_count
 from driftformer.evaluation.result import Result, summarize
-from driftformer.evaluation.statistics import combine
+from driftformer.evaluation.statistics import AgentRegret, combine
 from driftformer.files import read_json, write_json
 from driftformer.randomness import CHUNK
 from driftformer.simulation.chunks import Chunk, Outcome, Task, chunks_for, stack
@@ -91,9 +91,13 @@ class Plan:
                 self.folder.save(full_label(task.agent), chunk, regret, rows)
         self._timing[task.name] = _add_timing(self._timing.get(task.name), task, outcome)
 
+    def regrets(self) -> dict[str, AgentRegret]:
+        """Of each agent, once nothing is missing."""
+        return {name: combine([self._known[name, chunk] for chunk in self._chunks[name]]) for name in self._players}
+
     def finish(self) -> Result:
         """Sum up, and store the summary."""
-        regrets = {name: combine([self._known[name, chunk] for chunk in self._chunks[name]]) for name in self._players}
+        regrets = self.regrets()
         privileged = [name for name, agent in self._players.items() if isinstance(agent, Privileged)]
         result = Result(
             summarize(self.environment.config(), regrets, self._runs, self._seed, privileged),
@@ -103,8 +107,21 @@ class Plan:
         if self.folder is not None:
             self.folder.claim()
             write_json(self.folder.path / "summary.json", result.summary)
-            _keep_timing(self.folder.path / "timing.json", self._timing)
+            self.keep_timing()
         return result
+
+    def keep_timing(self) -> dict[str, Any]:
+        """The latest timing of each agent; one that had nothing to compute keeps its earlier one."""
+        if self.folder is None:
+            return self._timing
+        path = self.folder.path / "timing.json"
+        try:
+            earlier = read_json(path) if path.exists() else {}
+        except InputError:  # a broken one says nothing, and nothing is computed from it
+            earlier = {}
+        timing = {**(earlier if isinstance(earlier, dict) else {}), **self._timing}
+        write_json(path, timing)
+        return timing
 
 
 def by_name(agents: Sequence[Agent | str]) -> dict[str, Agent]:
@@ -167,12 +184,3 @@ def _add_timing(before: Mapping[str, float] | None, task: Task, outcome: Outcome
         "wall_seconds": before["wall_seconds"] + outcome.wall_seconds,
         "rounds_per_cpu_second": rounds / cpu,
     }
-
-
-def _keep_timing(path: Path, timing: Mapping[str, Any]) -> None:
-    """The latest timing of each agent; one that had nothing to compute keeps its earlier one."""
-    try:
-        earlier = read_json(path) if path.exists() else {}
-    except InputError:  # a broken one says nothing, and nothing is computed from it
-        earlier = {}
-    write_json(path, {**(earlier if isinstance(earlier, dict) else {}), **timing})

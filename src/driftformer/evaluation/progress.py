@@ -80,9 +80,10 @@ class Progress:
         self._chunks = None if self._chunks is None else self._chunks - chunks
         self._bar.update(self._task, total=self._rounds, told=self._told())
 
-    def note(self, text: str) -> None:
-        """A line that stays, above the bar; JSON lines have it as an event."""
-        if not self._silent and not are_json_lines():
+    def tell(self, kind: str, **details: Any) -> None:
+        """What an engine tells: a retry is a line that stays above the bar. JSON lines have events as they are."""
+        if kind == "retry" and not self._silent and not are_json_lines():
+            text = f"a worker was lost; try {details['attempt']} of {details['of']}: {details['job']}"
             self._bar.console.print(text, markup=False, highlight=False)
 
     def _told(self) -> str:
@@ -106,12 +107,11 @@ class Progress:
 
 
 def told_by(events: EventLog, bar: Progress) -> OnEvent:
-    """What an engine tells goes into the log, and where it is news to a person, onto the terminal."""
+    """What an engine tells goes into the log and, where it is news to a person, onto the terminal."""
 
     def told(kind: str, **details: Any) -> None:
         events.tell(kind, **details)
-        if kind == "retry":
-            bar.note(f"a worker was lost; try {details['attempt']} of {details['of']}: {details['job']}")
+        bar.tell(kind, **details)
 
     return told
 

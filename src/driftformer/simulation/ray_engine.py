@@ -14,6 +14,7 @@ from __future__ import annotations
 import importlib.util
 import logging
 import os
+import socket
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -82,6 +83,7 @@ class RayEngine:
             self._ray.init(address="local", num_cpus=self._asked, include_dashboard=False, **quiet)
             return
         try:
+            _knock(self._address)
             self._ray.init(address=self._address, **quiet)
         except (ConnectionError, RuntimeError, ValueError, OSError) as error:
             raise InputError(
@@ -103,6 +105,13 @@ class RayEngine:
         for job, result in errand.run(iter(jobs)):
             on_rounds(job.rounds)
             yield job, result
+
+
+def _knock(address: str) -> None:
+    """See whether anyone answers at host:port: Ray itself would try for many minutes."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if colon and port.isdigit():
+        socket.create_connection((host, int(port)), timeout=10).close()
 
 
 @dataclass
