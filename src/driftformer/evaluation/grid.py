@@ -123,7 +123,7 @@ def make_grid(environment: str, agents: Sequence[str], vary: Mapping[str, Any]) 
     typed = {}
     for name, values in vary.items():
         if name.startswith(OPTION):
-            default = _known("agents have no option", name.removeprefix(OPTION), options)
+            default = _known("option of agents", name.removeprefix(OPTION), options)
             _refuse_fixed(name.removeprefix(OPTION), agents)
         else:
             default = _known(f"environment '{environment}', field", name, known)

@@ -11,7 +11,6 @@ round and one for each problem of a chunk, 32 kB at 1,000 rounds.
 
 from __future__ import annotations
 
-import importlib.util
 import logging
 import os
 import socket
@@ -20,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import Any, Generic
@@ -43,7 +43,7 @@ _QUIET = {
 
 def _import_ray() -> Any:
     """Ray, with its voice lowered; the settings only count where it was not imported before."""
-    if importlib.util.find_spec("ray") is None:
+    if find_spec("ray") is None:
         raise InputError("engine is 'ray', but Ray is not installed; pip install 'driftformer[ray]', or use local")
     for name, value in _QUIET.items():
         os.environ.setdefault(name, value)
