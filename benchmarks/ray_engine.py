@@ -40,7 +40,7 @@ WORKERS = 2
 
 
 class Killer(threading.Thread):
-    """Kills one of this process's busy Ray workers, again and again."""
+    """Kills one of this process's Ray workers that are computing, again and again."""
 
     def __init__(self, every: float) -> None:
         super().__init__(daemon=True)
@@ -61,7 +61,7 @@ class Killer(threading.Thread):
 
 def _is_busy(process: psutil.Process) -> bool:
     with suppress(psutil.Error):
-        return "ray::_work_there" in " ".join(process.cmdline())
+        return "ray::_Worker.work" in " ".join(process.cmdline())
     return False
 
 

@@ -124,7 +124,7 @@ def test_a_killed_worker_is_replaced_and_no_chunk_counts_twice(crew: RayEngine, 
     assert events[-1]["kind"] == "finish"
     told = [event for event in events if event["kind"] in ("worker-lost", "retry")]
     assert {event["kind"] for event in told} == {"worker-lost", "retry"}
-    assert told[0]["why"] == "WorkerCrashedError"
+    assert told[0]["why"] == "ActorDiedError"
     assert "'mortal" in told[1]["job"]
     assert (told[1]["attempt"], told[1]["of"]) == (2, ray_engine.TRIES)
 
@@ -140,7 +140,7 @@ def test_every_job_comes_back_once_though_one_was_lost(crew: RayEngine, tmp_path
 def test_a_job_that_is_lost_too_often_is_an_error(crew: RayEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ray_engine, "TRIES", 2)
     told: list[str] = []
-    with pytest.raises(InputError, match=r"number 7 was lost 2 times together with its worker \(WorkerCrashedError"):
+    with pytest.raises(InputError, match=r"number 7 was lost 2 times together with its worker \(ActorDiedError"):
         list(crew.run(always_dies, [Number(7)], quiet, lambda kind, **details: told.append(kind)))
     assert told == ["worker-lost", "retry", "worker-lost"]
 
@@ -174,6 +174,8 @@ def test_only_a_few_jobs_are_under_way_however_many_there_are(crew: RayEngine) -
 
 def test_versions_that_would_give_other_bits_are_refused(crew: RayEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ray_engine, "_versions", lambda: {"torch": "1.0"})
+    assert crew._crew is not None
+    crew._crew.dismiss_all()  # new ones are asked for their versions
     with pytest.raises(InputError, match=r"a machine of the Ray cluster has .* install the same versions"):
         list(crew.run(squared, [Number(1)], quiet, quiet))
 
