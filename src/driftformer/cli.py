@@ -162,32 +162,19 @@ def _reproduce(command: Reproduce) -> None:
 
 
 def _sweep(command: Sweep) -> None:
-    from driftformer.evaluation.grid import make_grid, read_file, read_flags
+    from driftformer.evaluation.grid import asked_for
 
-    runs, seed = 200, 0
-    if command.grid is not None:
-        if command.environment or command.vary or command.agents:
-            raise InputError(
-                "grid is a file and flags name a grid too; give --grid, or --environment, --vary, --agents"
-            )
-        asked = read_file(command.grid)
-        grid, runs, seed = asked.grid, asked.runs, asked.seed
-    elif command.environment is None:
-        raise InputError("neither grid nor environment is given; write --environment high --vary b=0,0.01, or --grid")
-    else:
-        grid = make_grid(command.environment, command.agents or ("linucb",), read_flags(command.vary))
-    runs = runs if command.runs is None else command.runs
-    seed = seed if command.seed is None else command.seed
+    asked = asked_for(command.grid, command.environment, command.vary, command.agents, command.runs, command.seed)
 
     from rich.console import Console
 
     from driftformer.evaluation.sweep import TABLE, render, sweep
     from driftformer.evaluation.sweep_figures import draw
 
-    rows = sweep(grid, command.out, runs=runs, seed=seed, **vars(command.crew))
+    rows = sweep(asked.grid, command.out, runs=asked.runs, seed=asked.seed, **vars(command.crew))
     for ending in ("png", "svg"):
-        draw(grid, rows, command.out / f"regret.{ending}")
-    Console().print(render(grid, rows))
+        draw(asked.grid, rows, command.out / f"regret.{ending}")
+    Console().print(render(asked.grid, rows))
     print(f"\n{len(rows):,} rows are in {command.out / TABLE}; figure: {command.out / 'regret.png'} (and .svg)")
 
 

@@ -192,11 +192,31 @@ def read_flags(written: Sequence[str]) -> dict[str, list[str]]:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a file asks for."""
+    """What a command or a file asks for."""
 
     grid: Grid
-    runs: int
-    seed: int
+    runs: int = 200
+    seed: int = 0
+
+
+def asked_for(
+    file: Path | None,
+    environment: str | None,
+    vary: Sequence[str],
+    agents: Sequence[str],
+    runs: int | None,
+    seed: int | None,
+) -> Asked:
+    """A grid from a file or from flags; the runs and the seed of flags go before those of a file."""
+    if file is None and environment is None:
+        raise InputError("neither grid nor environment is given; write --environment high --vary b=0,0.01, or --grid")
+    if file is not None and (environment or vary or agents):
+        raise InputError("grid is a file and flags name a grid too; give --grid, or --environment, --vary, --agents")
+    if file is not None:
+        asked = read_file(file)
+    else:
+        asked = Asked(make_grid(str(environment), agents or ("linucb",), read_flags(vary)))
+    return Asked(asked.grid, asked.runs if runs is None else runs, asked.seed if seed is None else seed)
 
 
 def read_file(path: Path) -> Asked:
