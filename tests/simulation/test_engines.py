@@ -16,7 +16,7 @@ from driftformer.errors import InputError
 from driftformer.events import read_events
 from driftformer.pretraining import dataset
 from driftformer.simulation import ray_engine
-from driftformer.simulation.engines import AHEAD, LocalEngine, OnRounds, make_engine
+from driftformer.simulation.engines import AHEAD, Engine, LocalEngine, OnRounds, make_engine
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ def test_every_job_comes_back_once_and_its_rounds_are_counted(workers: int) -> N
     assert sum(played) == 300
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_only_a_few_jobs_are_under_way_however_many_there_are(workers: int) -> None:
+def check_that_few_jobs_are_under_way(engine: Engine) -> None:
+    """However many there are: the engine draws them as it has room."""
     drawn = 0
 
     def endless() -> Iterator[Number]:
@@ -61,11 +61,16 @@ def test_only_a_few_jobs_are_under_way_however_many_there_are(workers: int) -> N
             drawn += 1
             yield Number(drawn)
 
-    results = LocalEngine(workers).run(squared, endless(), quiet, quiet)
+    results = engine.run(squared, endless(), quiet, quiet)
     for taken in range(1, 20):
         next(results)
-        assert drawn - taken <= AHEAD * workers
+        assert drawn - taken <= AHEAD * engine.workers
     results.close()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_only_a_few_jobs_are_under_way_however_many_there_are(workers: int) -> None:
+    check_that_few_jobs_are_under_way(LocalEngine(workers))
 
 
 @pytest.mark.parametrize(

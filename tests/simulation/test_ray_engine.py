@@ -22,9 +22,9 @@ from driftformer.pretraining import dataset
 from driftformer.randomness import CHUNK
 from driftformer.simulation import chunks as chunking
 from driftformer.simulation import ray_engine
-from driftformer.simulation.engines import AHEAD, OnRounds
+from driftformer.simulation.engines import OnRounds
 from driftformer.simulation.ray_engine import RayEngine
-from tests.simulation.test_engines import Number, quiet, squared
+from tests.simulation.test_engines import Number, check_that_few_jobs_are_under_way, quiet, squared
 
 # Ray leaves log files and its processes' handles to the collector.
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
@@ -157,19 +157,7 @@ def test_errors_of_the_work_come_through_as_themselves(crew: RayEngine) -> None:
 
 
 def test_only_a_few_jobs_are_under_way_however_many_there_are(crew: RayEngine) -> None:
-    drawn = 0
-
-    def endless() -> Iterator[Number]:
-        nonlocal drawn
-        while True:
-            drawn += 1
-            yield Number(drawn)
-
-    results = crew.run(squared, endless(), quiet, quiet)
-    for taken in range(1, 20):
-        next(results)
-        assert drawn - taken <= AHEAD * 2
-    results.close()  # type: ignore[attr-defined]
+    check_that_few_jobs_are_under_way(crew)
 
 
 def test_versions_that_would_give_other_bits_are_refused(crew: RayEngine, monkeypatch: pytest.MonkeyPatch) -> None:
