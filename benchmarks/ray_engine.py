@@ -1,6 +1,6 @@
 """Chunks on a local Ray cluster: kills that change nothing, what Ray costs against a process pool, what travels.
 
-    python -m benchmarks.ray_engine [--write] [--chunks 2000] [--every 5] [--jobs 60] [--turns 2]
+    python -m benchmarks.ray_engine [--write] [--chunks 2000] [--every 3] [--jobs 60] [--turns 2]
 
 Kills: an evaluation in single chunks on two workers, one of which is killed (SIGKILL) every few seconds, against the
 same in this process; every stored file is compared. Cost: jobs of about one second on two workers of each kind, both
@@ -89,7 +89,7 @@ def kills(chunks: int, every: float) -> list[str]:
     chunking.STACK = before
     same = disturbed == undisturbed
     return [
-        "| chunks | seconds | workers killed | workers lost while computing | retries | files compared | identical |",
+        "| chunks | seconds | workers killed | jobs lost with them | retries | files compared | identical |",
         "|---:|---:|---:|---:|---:|---:|---|",
         f"| {chunks:,} | {seconds:.0f} | {killer.kills} | {events.count('worker-lost')} | {events.count('retry')} | "
         f"{len(undisturbed):,} | {'yes, every byte' if same else 'NO'} |",
@@ -190,7 +190,7 @@ def report(options: argparse.Namespace) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--chunks", type=int, default=2000)
-    parser.add_argument("--every", type=float, default=5.0, help="seconds between two kills of a worker that computes")
+    parser.add_argument("--every", type=float, default=3.0, help="seconds between two kills of a worker that computes")
     parser.add_argument("--jobs", type=int, default=60)
     parser.add_argument("--turns", type=int, default=2)
     parser.add_argument("--write", action="store_true", help="also put the tables into docs/benchmarks.md")
