@@ -36,7 +36,7 @@ def test_evaluate_mixes_options_and_writes_results_and_figures(
     assert list(summary["agents"]) == ["random", "linucb@alpha=2"]
     names = {path.name for path in out.iterdir() if path.is_file()}
     figures = {"regret.png", "regret.svg", "suboptimality.png", "suboptimality.svg"}
-    assert names == figures | {"summary.json", "timing.json", "config.json"}
+    assert names == figures | {"summary.json", "timing.json", "config.json", "events.jsonl"}
     assert "linucb@alpha=2" in capsys.readouterr().out
 
 

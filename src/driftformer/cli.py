@@ -24,17 +24,24 @@ from driftformer.commands import (
     ShowEquivalence,
     ShowRun,
     ShowSchedule,
+    Sweep,
     Theory,
     WriteReport,
 )
 from driftformer.environments.presets import PRESETS, Preset
 from driftformer.errors import InputError, unknown_name
+from driftformer.events import are_json_lines, as_json_lines, say
 from driftformer.experiments import NAMES
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Parse, run, and turn every foreseeable error into one line and exit code 2."""
     arguments = sys.argv[1:] if arguments is None else arguments
+    with as_json_lines("--log-json" in arguments):
+        _run(arguments)
+
+
+def _run(arguments: list[str]) -> None:
     try:
         command = _parse(arguments)
         _RUN[type(command)](command)
@@ -50,7 +57,11 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _complain(message: str) -> int:
-    print(f"driftformer: error: {' '.join(message.split())}", file=sys.stderr)
+    message = " ".join(message.split())
+    if are_json_lines():
+        say("error", message=message)
+    else:
+        print(f"driftformer: error: {message}", file=sys.stderr)
     return 2
 
 
@@ -62,6 +73,7 @@ def _parse(arguments: list[str]) -> Any:
             return tyro.cli(
                 Annotated[Evaluate, subcommand("evaluate")]
                 | Annotated[Reproduce, subcommand("reproduce")]
+                | Annotated[Sweep, subcommand("sweep")]
                 | Annotated[WriteReport, subcommand("report")]
                 | Annotated[Rates, subcommand("rates")]
                 | Annotated[Show, subcommand("show")]
@@ -119,7 +131,7 @@ def _evaluate(command: Evaluate) -> None:
         runs=command.runs,
         seed=command.seed,
         out=command.out,
-        workers=command.workers,
+        **vars(command.crew),
         device=command.device,
         trajectories=command.trajectories,
     )
@@ -141,12 +153,29 @@ def _reproduce(command: Reproduce) -> None:
         scale=command.scale,
         runs=command.runs,
         seed=command.seed,
-        workers=command.workers,
+        **vars(command.crew),
         device=command.device,
         on_result=lambda case, result: _print_table(result),
     )
     draw_experiments(command.out)
     _write_report(WriteReport(command.out))
+
+
+def _sweep(command: Sweep) -> None:
+    from driftformer.evaluation.grid import asked_for
+
+    asked = asked_for(command.grid, command.environment, command.vary, command.agents, command.runs, command.seed)
+
+    from rich.console import Console
+
+    from driftformer.evaluation.sweep import TABLE, render, sweep
+    from driftformer.evaluation.sweep_figures import draw
+
+    rows = sweep(asked.grid, command.out, runs=asked.runs, seed=asked.seed, **vars(command.crew))
+    for ending in ("png", "svg"):
+        draw(asked.grid, rows, command.out / f"regret.{ending}")
+    Console().print(render(asked.grid, rows))
+    print(f"\n{len(rows):,} rows are in {command.out / TABLE}; figure: {command.out / 'regret.png'} (and .svg)")
 
 
 def _write_report(command: WriteReport) -> None:
@@ -262,7 +291,9 @@ def _collect(command: Collect) -> None:
             labels=command.labels,
             seed=command.seed,
             device=command.device,
+            **vars(command.crew),
             on_trajectories=bar.advance,
+            on_event=bar.tell,
         )
     print(f"{command.trajectories:,} trajectories are in {command.out}")
 
@@ -287,7 +318,7 @@ def _shares(written: tuple[str, ...]) -> dict[str, float]:
 def _pretrain(command: Pretrain) -> None:
     from driftformer.pretraining.recipes import recipe_of
 
-    own = ("recipe", "out", "data", "device", "max_minutes", "evaluate_every")
+    own = ("recipe", "out", "data", "device", "max_minutes", "evaluate_every", "log_json")
     recipe = recipe_of(command.recipe, **{name: value for name, value in vars(command).items() if name not in own})
 
     from driftformer.evaluation.progress import TrainingProgress
@@ -350,6 +381,7 @@ _RUN: dict[type, Any] = {
     Theory: _theory,
     Evaluate: _evaluate,
     Reproduce: _reproduce,
+    Sweep: _sweep,
     WriteReport: _write_report,
     Rates: _rates,
     Show: _show,
@@ -359,6 +391,7 @@ _RUN: dict[type, Any] = {
 _COMMANDS = (
     "evaluate",
     "reproduce",
+    "sweep",
     "report",
     "rates",
     "show",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Union
 
-from tyro.conf import Positional, arg, subcommand
+from tyro.conf import Positional, UseAppendAction, arg, subcommand
 
 from driftformer.environments.presets import PRESETS, Preset
 from driftformer.experiments.base import ScaleName
@@ -18,6 +18,24 @@ else:
     _Environment = Union[tuple(Annotated[preset, subcommand(name)] for name, preset in PRESETS.items())]  # noqa: UP007
 
 _Folder = Annotated[Path | None, arg(metavar="FOLDER")]
+
+
+@dataclass(frozen=True)
+class Crew:
+    """Who computes. The numbers are the same, bit for bit, whoever does."""
+
+    workers: Annotated[int | None, arg(metavar="INT")] = None
+    """Processes to compute with, one thread each: 1 if not said, with --engine ray every core of the cluster."""
+    engine: Literal["local", "ray"] = "local"
+    """This machine's processes, or a Ray cluster (pip install 'driftformer[ray]'), where lost workers are replaced."""
+    address: Annotated[str | None, arg(metavar="HOST:PORT")] = None
+    """The Ray cluster to join; auto finds the one this machine is part of. Without it, one is started here and ends
+    with the command."""
+
+
+_CREW = Crew()
+
+_LogJson = Annotated[bool, arg(help="Tell progress, retries and errors as JSON lines on standard error.")]
 
 
 @dataclass(frozen=True)
@@ -33,7 +51,8 @@ class Evaluate:
 
     With --out the results stay in a folder: one small file for each agent and 64 runs, and of the latest call a
     summary.json, a timing.json and two figures. Ask again for more runs or agents and only what is missing is computed;
-    a killed run goes on where it stopped, with the same numbers bit for bit. `driftformer list` shows all environments
+    a killed run goes on where it stopped, with the same numbers bit for bit; events.jsonl tells what happened. More
+    machines help by --engine ray --address HOST:PORT. `driftformer list` shows all environments
     and agents; `driftformer evaluate high --help` shows the options of one environment.
     """
 
@@ -47,12 +66,12 @@ class Evaluate:
     """Root of all randomness; the same seed gives the same numbers."""
     out: _Folder = None
     """Folder for the results; without it they are only shown."""
-    workers: int = 1
-    """Processes to compute with, one thread each; does not change the numbers."""
     device: str = "cpu"
     """cpu or cuda. A GPU has its own random numbers, so its results are kept apart."""
     trajectories: bool = False
     """Also keep every arm, reward, suboptimality and auxiliary value (needs --out)."""
+    log_json: _LogJson = False
+    crew: Crew = _CREW
 
 
 @dataclass(frozen=True)
@@ -77,10 +96,47 @@ class Reproduce:
     """Root of all randomness."""
     out: Path = Path("runs/reproduce")
     """Folder for results, figures and the report."""
-    workers: int = 1
-    """Processes to compute with."""
     device: str = "cpu"
     """cpu or cuda."""
+    log_json: _LogJson = False
+    crew: Crew = _CREW
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Play agents over a grid of settings: a tidy table, and a heatmap or lines.
+
+        driftformer sweep --environment high --vary b=0,0.01,0.018 --agents linucb thompson --out runs/b
+
+        driftformer sweep --environment jumps --vary changes=1,4,16 --vary agent.alpha=0.5,1,2 --vary horizon=500
+            --agents linucb discounted-linucb random --runs 400 --out runs/alpha
+
+        driftformer sweep --grid grid.yaml --engine ray --out runs/grid
+
+    --vary takes a field of the environment (see driftformer evaluate high --help) or, behind agent., an option of
+    agents (see driftformer list); agents without that option play once. A field with a single value is set, not varied.
+    A file says the same: environment: high, agents: [linucb], vary: {b: [0, 0.01], agent.alpha: [1, 2]}, runs: 200.
+
+    OUT/table.parquet has a row for each cell and agent: its settings, regret_mean, regret_stderr, a 95% interval, runs,
+    rounds_per_cpu_second. A second call computes only what is missing; one with more values keeps what is there.
+    """
+
+    grid: Annotated[Path | None, arg(metavar="FILE")] = None
+    """A YAML file with the grid, instead of --environment, --vary and --agents."""
+    environment: str | None = None
+    """The world to play in."""
+    vary: Annotated[tuple[str, ...], UseAppendAction, arg(metavar="NAME=VALUE,VALUE")] = ()
+    """A field or agent.option and its values; may be given several times."""
+    agents: tuple[str, ...] = ()
+    """Agents to play (linucb if none is named)."""
+    runs: Annotated[int | None, arg(metavar="INT")] = None
+    """Independent problems of each row (200 if not said)."""
+    seed: Annotated[int | None, arg(metavar="INT")] = None
+    """Root of all randomness, the same for all cells (0 if not said)."""
+    out: Path = Path("runs/sweep")
+    """Folder for results, table and figure."""
+    log_json: _LogJson = False
+    crew: Crew = _CREW
 
 
 @dataclass(frozen=True)
@@ -115,6 +171,8 @@ class Collect:
     """Folder for manifest and shards."""
     device: str = "cpu"
     """cpu or cuda; what is collected on one kind can be trained on only there."""
+    log_json: _LogJson = False
+    crew: Crew = _CREW
 
 
 @dataclass(frozen=True)
@@ -140,6 +198,7 @@ class Pretrain:
     """Stop after this long, resumably."""
     evaluate_every: int = 500
     """Steps between two measurements of regret; a tenth of it while tuning."""
+    log_json: _LogJson = False
     seed: int | None = None
     """Root of all randomness."""
     start: str | None = None

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 import driftformer as df
 from driftformer.errors import InputError
-from driftformer.evaluation.figures import Column, _looks, curves, draw_grid
+from driftformer.evaluation.figures import Column, curves, draw_grid, looks_of
 
 
 @pytest.fixture(scope="module")
@@ -59,9 +59,9 @@ def test_a_single_round_can_be_drawn(tmp_path: Path) -> None:
 
 
 def test_an_agent_has_the_same_colour_in_any_company() -> None:
-    alone, crowd = _looks(["thompson"]), _looks(["linucb", "random", "thompson", "unheard-of"])
+    alone, crowd = looks_of(["thompson"]), looks_of(["linucb", "random", "thompson", "unheard-of"])
     assert alone["thompson"] == crowd["thompson"]
-    variants = _looks(["linucb", "linucb@alpha=2"])
+    variants = looks_of(["linucb", "linucb@alpha=2"])
     assert variants["linucb"][0] == variants["linucb@alpha=2"][0]
     assert variants["linucb"][1] != variants["linucb@alpha=2"][1]
 

@@ -19,8 +19,8 @@ from tests.evaluation.conftest import NAMES
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """What belongs to the results: everything but times, which trainings keep too."""
-    found = (path for path in folder.rglob("*") if path.is_file() and path.name != "timing.json")
+    """What belongs to the results: everything but events and times, which trainings keep too."""
+    found = (path for path in folder.rglob("*") if path.is_file() and path.name not in ("timing.json", "events.jsonl"))
     found = (path for path in found if "training" not in path.parts)
     return {str(path.relative_to(folder)): path.read_bytes() for path in found}
 

@@ -21,9 +21,9 @@ ENV = {"horizon": 30, "dim": 4, "arms": 3}
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """Every file but the timings, which differ from run to run."""
+    """Every file but timings and events, which tell of one run and not of its results."""
     found = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
-    return {name: path.read_bytes() for name, path in found.items() if name != "timing.json"}
+    return {name: path.read_bytes() for name, path in found.items() if name not in ("timing.json", "events.jsonl")}
 
 
 def run(

@@ -99,7 +99,7 @@ def draw_sweep(axis: str, places: Sequence[float], summaries: Sequence[Mapping[s
     with figure_at(path, (7.0, 4.2)) as figure:
         axes = figure.subplots()
         names = list(dict.fromkeys(name for summary in summaries for name in summary["agents"]))
-        for name, (colour, style) in _looks(names).items():
+        for name, (colour, style) in looks_of(names).items():
             known = [(place, one["agents"][name]) for place, one in zip(places, summaries, strict=True)]
             x, means = [place for place, _ in known], [row["regret_mean"] for _, row in known]
             errors = [row["regret_stderr"] or 0.0 for _, row in known]
@@ -114,7 +114,7 @@ def curves(axes: Axes, summary: Mapping[str, Any], kind: Kind, names: Sequence[s
     names = list(agents) if names is None else names
     rounds = range(1, summary["horizon"] + 1)
     lines = {}
-    for name, (colour, style) in _looks(names).items():
+    for name, (colour, style) in looks_of(names).items():
         mean, std = agents[name][f"{kind}_curve"], agents[name][f"{kind}_curve_std"]
         lines[name] = axes.plot(rounds, mean, linestyle=style, color=colour, label=name, linewidth=1.4)[0]
         low = [max(0.0, m - s) for m, s in zip(mean, std, strict=True)]
@@ -127,7 +127,7 @@ def curves(axes: Axes, summary: Mapping[str, Any], kind: Kind, names: Sequence[s
     return lines
 
 
-def _looks(names: Sequence[str]) -> dict[str, tuple[str, Any]]:
+def looks_of(names: Sequence[str]) -> dict[str, tuple[str, Any]]:
     """Colour and line style of each agent: the colour by its name, the style by its options."""
     seen: dict[str, int] = {}
     looks = {}

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import asdict
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import BarColumn, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as RichProgress
 from rich.text import Text
 
+from driftformer.events import EventLog, are_json_lines, say
+
 if TYPE_CHECKING:
     from driftformer.experiments.trainings import Training
     from driftformer.pretraining.train import Report
+    from driftformer.simulation.engines import OnEvent
 
 
 class _Speed(ProgressColumn):
@@ -28,15 +32,29 @@ class _Speed(ProgressColumn):
 
 
 class Progress:
-    """Shown where a person looks: when `shown` is set, or by default when standard error is a terminal."""
+    """Shown where a person looks: when `shown` is set, or by default when standard error is a terminal.
 
-    def __init__(self, rounds: int, title: str, shown: bool | None = None, unit: str = "rounds") -> None:
+    Where JSON lines are wanted there is one of them every second instead.
+    """
+
+    def __init__(
+        self, rounds: int, title: str, shown: bool | None = None, unit: str = "rounds", chunks: int | None = None
+    ) -> None:
         visible = rounds > 0 and (sys.stderr.isatty() if shown is None else shown)
-        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"), _Speed(unit))
+        self._title, self._unit, self._silent = title, unit, shown is False
+        self._chunks, self._chunks_done, self._rounds, self._rounds_done = chunks, 0, rounds, 0
+        self._began = self._said = time.monotonic()
+        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
         self._bar = RichProgress(
-            *columns, TimeRemainingColumn(), console=Console(stderr=True), disable=not visible, transient=True
+            *columns,
+            TextColumn("{task.fields[told]}"),
+            _Speed(unit),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            disable=are_json_lines() or not visible,
+            transient=True,
         )
-        self._task = self._bar.add_task(title, total=rounds)
+        self._task = self._bar.add_task(title, total=rounds, told=self._told())
 
     def __enter__(self) -> Progress:
         self._bar.start()
@@ -44,9 +62,58 @@ class Progress:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._bar.stop()
+        self._say()
 
     def advance(self, rounds: int) -> None:
+        self._rounds_done += rounds
         self._bar.advance(self._task, rounds)
+        if time.monotonic() - self._said >= 1.0:
+            self._say()
+
+    def finish_chunks(self, chunks: int) -> None:
+        self._chunks_done += chunks
+        self._bar.update(self._task, told=self._told())
+
+    def skip(self, rounds: int, chunks: int) -> None:
+        """Part of the work turns out to be done already."""
+        self._rounds -= rounds
+        self._chunks = None if self._chunks is None else self._chunks - chunks
+        self._bar.update(self._task, total=self._rounds, told=self._told())
+
+    def tell(self, kind: str, **details: Any) -> None:
+        """What an engine tells: a retry is a line that stays above the bar. JSON lines have events as they are."""
+        if kind == "retry" and not self._silent and not are_json_lines():
+            text = f"a worker was lost; try {details['attempt']} of {details['of']}: {details['job']}"
+            self._bar.console.print(text, markup=False, highlight=False)
+
+    def _told(self) -> str:
+        return "" if self._chunks is None else f"{self._chunks_done:,}/{self._chunks:,} chunks"
+
+    def _say(self) -> None:
+        self._said = time.monotonic()
+        seconds = self._said - self._began
+        speed = self._rounds_done / seconds if seconds else 0.0
+        counted = {} if self._chunks is None else {"chunks_done": self._chunks_done, "chunks": self._chunks}
+        say(
+            "progress",
+            title=self._title,
+            unit=self._unit,
+            done=self._rounds_done,
+            of=self._rounds,
+            **counted,
+            per_second=round(speed, 1),
+            seconds_left=round((self._rounds - self._rounds_done) / speed, 1) if speed else None,
+        )
+
+
+def told_by(events: EventLog, bar: Progress) -> OnEvent:
+    """What an engine tells goes into the log and, where it is news to a person, onto the terminal."""
+
+    def told(kind: str, **details: Any) -> None:
+        events.tell(kind, **details)
+        bar.tell(kind, **details)
+
+    return told
 
 
 class TrainingProgress:
@@ -55,7 +122,7 @@ class TrainingProgress:
     def __init__(self, title: str, steps: int, tuning_steps: int) -> None:
         self._title, self._regret, self._last = title, "", 0.0
         self._totals = {"labels": steps, "regret": tuning_steps}
-        self._visible = sys.stderr.isatty()
+        self._visible = sys.stderr.isatty() and not are_json_lines()
         columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
         self._bar = RichProgress(
             *columns,
@@ -86,7 +153,11 @@ class TrainingProgress:
             self._bar.update(self._tasks["labels"], completed=self._totals["labels"])
         self._bar.update(self._tasks[report.phase], completed=report.step, told=told)
         now = time.monotonic()
-        if not self._visible and (now - self._last > 30 or report.step == report.steps):
+        if are_json_lines():
+            if now - self._last > 1 or report.step == report.steps:
+                say("progress", title=self._title, **asdict(report))
+                self._last = now
+        elif not self._visible and (now - self._last > 30 or report.step == report.steps):
             print(f"{self._title}: on {report.phase}, step {report.step} of {report.steps}, {told}", flush=True)
             self._last = now
 

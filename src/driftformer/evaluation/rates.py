@@ -15,6 +15,7 @@ from driftformer.evaluation.evaluate import evaluate
 from driftformer.evaluation.figures import COLOURS, figure_at
 from driftformer.experiments.rates import Sweep, sweeps
 from driftformer.files import write_json
+from driftformer.simulation.engines import Engine, opened
 from driftformer.simulation.regret import Array
 
 _RESAMPLES = 500
@@ -55,18 +56,25 @@ def fit(values: list[float], finals: list[Array], seed: int) -> Exponent:
 
 
 def measure_rates(
-    out: Path, *, longest: int = 10_000, runs: int = 64, seed: int = 0, workers: int = 1
+    out: Path,
+    *,
+    longest: int = 10_000,
+    runs: int = 64,
+    seed: int = 0,
+    workers: int | None = None,
+    engine: str | Engine = "local",
 ) -> dict[str, dict[str, Exponent]]:
     """Run all sweeps, resumably, and write rates.json and a figure."""
     require_count("longest", longest, 10_000, most=10**6)
     require_count("runs", runs, 8)  # fewer say nothing about an interval
     found: dict[str, dict[str, Exponent]] = {}
     means: dict[str, dict[str, list[float]]] = {}
-    for sweep in sweeps(longest):
-        finals = _play(sweep, out / sweep.name, runs, seed, workers)
-        values = [point.value for point in sweep.points]
-        found[sweep.name] = {name: fit(values, regret, seed) for name, regret in finals.items()}
-        means[sweep.name] = {name: [float(final.mean()) for final in regret] for name, regret in finals.items()}
+    with opened(engine, workers) as crew:
+        for sweep in sweeps(longest):
+            finals = _play(sweep, out / sweep.name, runs, seed, crew)
+            values = [point.value for point in sweep.points]
+            found[sweep.name] = {name: fit(values, regret, seed) for name, regret in finals.items()}
+            means[sweep.name] = {name: [float(final.mean()) for final in regret] for name, regret in finals.items()}
     record = {
         sweep.name: {
             "axis": sweep.axis,
@@ -84,7 +92,7 @@ def measure_rates(
     return found
 
 
-def _play(sweep: Sweep, out: Path, runs: int, seed: int, workers: int) -> dict[str, list[Array]]:
+def _play(sweep: Sweep, out: Path, runs: int, seed: int, crew: Engine) -> dict[str, list[Array]]:
     """The final regrets of each agent at each point."""
     finals: dict[str, list[Array]] = {}
     for point in sweep.points:
@@ -94,7 +102,7 @@ def _play(sweep: Sweep, out: Path, runs: int, seed: int, workers: int) -> dict[s
             runs=runs,
             seed=seed,
             out=out / f"{point.value:g}",
-            workers=workers,
+            engine=crew,
         )
         for name, written in point.agents.items():
             finals.setdefault(name, []).append(result.finals[written])

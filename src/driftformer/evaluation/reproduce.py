@@ -27,6 +27,7 @@ from driftformer.evaluation.trained import RESULTS, draw_trainings, run_training
 from driftformer.experiments import EXPERIMENTS, NAMES, RATES, THEORY, TRAININGS
 from driftformer.experiments.base import Case, Experiment, scale_of
 from driftformer.files import read_json, write_json
+from driftformer.simulation.engines import Engine, opened
 from driftformer.theory.record import CHECKED, check_theory
 
 ABOUT = "reproduction.json"
@@ -44,11 +45,16 @@ def reproduce(
     scale: str = "quick",
     runs: int | None = None,
     seed: int = 0,
-    workers: int = 1,
+    workers: int | None = None,
+    engine: str | Engine = "local",
+    address: str | None = None,
     device: str = "cpu",
     on_result: Callable[[Case, Result], None] | None = None,
 ) -> None:
-    """Compute what `out` lacks of some experiments; `runs`, for all agents, instead of the scale's."""
+    """Compute what `out` lacks of some experiments; `runs`, for all agents, instead of the scale's.
+
+    `workers`, `engine` and `address` are those of `evaluate`; trainings and the theory stay in this process.
+    """
     if not names:
         raise InputError(f"experiments is empty; name at least one of {', '.join(NAMES)}")
     for name in names:
@@ -57,23 +63,24 @@ def reproduce(
     if runs is not None:
         require_count("runs", runs, 2)
     about = _about(out, {"scale": scale, "runs": runs, "seed": seed, "device": device})
-    for name in names:
-        if name in TRAININGS:
-            with TrainingsProgress() as bar:
-                run_trainings(TRAININGS[name], out, scale, seed, device, bar.show)
-        elif name == RATES:
-            measure_rates(out / RATES, longest=LONGEST[scale], seed=seed, workers=workers)
-        elif name == THEORY:
-            check_theory(out / THEORY)
-        else:
-            for case in EXPERIMENTS[name].cases:
-                folder = out / name / case.name
-                result = _play(case, folder, scale, runs, seed, workers, device)
-                _measure_changes(case, folder, seed)
-                if on_result is not None:
-                    on_result(case, result)
-        about["experiments"] = [one for one in NAMES if one in {*about["experiments"], name}]
-        write_json(out / ABOUT, about)
+    with opened(engine, workers, address) as crew:
+        for name in names:
+            if name in TRAININGS:
+                with TrainingsProgress() as bar:
+                    run_trainings(TRAININGS[name], out, scale, seed, device, bar.show)
+            elif name == RATES:
+                measure_rates(out / RATES, longest=LONGEST[scale], seed=seed, engine=crew)
+            elif name == THEORY:
+                check_theory(out / THEORY)
+            else:
+                for case in EXPERIMENTS[name].cases:
+                    folder = out / name / case.name
+                    result = _play(case, folder, scale, runs, seed, crew, device)
+                    _measure_changes(case, folder, seed)
+                    if on_result is not None:
+                        on_result(case, result)
+            about["experiments"] = [one for one in NAMES if one in {*about["experiments"], name}]
+            write_json(out / ABOUT, about)
     for story in STORIES:
         tell(story, out / "stories" / f"{story.name}.json", seed)
 
@@ -90,7 +97,7 @@ def _about(out: Path, asked: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _play(case: Case, folder: Path, scale: str, runs: int | None, seed: int, workers: int, device: str) -> Result:
+def _play(case: Case, folder: Path, scale: str, runs: int | None, seed: int, crew: Engine, device: str) -> Result:
     counts = {agent: runs or scale_of(scale).runs_of(agent, case.preset.horizon) for agent in case.agents}
     most = max(counts.values())
     return evaluate(
@@ -100,7 +107,7 @@ def _play(case: Case, folder: Path, scale: str, runs: int | None, seed: int, wor
         fewer_runs={agent: count for agent, count in counts.items() if count < most},
         seed=seed,
         out=folder,
-        workers=workers,
+        engine=crew,
         device=device,
     )
 

@@ -2,6 +2,7 @@
 
     DIR/manifest.json               worlds, seed, behaviours, labels, and each shard's count and checksum
     DIR/shards/00003.safetensors    arms, rewards and labels of one shard
+    DIR/events.jsonl                what happened: starts, retries, ends (see `events.py`)
 
 What was on offer is not stored: it comes from the seed, and is made again when a shard is read. A shard is in the
 manifest once it is whole, so a killed collection goes on with the next one.
@@ -21,6 +22,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 
 from driftformer.errors import InputError, require_count
+from driftformer.events import sitting
 from driftformer.files import read_json, write_atomically, write_json
 from driftformer.models.configuration import tokens_in
 from driftformer.pretraining.collect import check_behaviours, collect
@@ -32,6 +34,7 @@ from driftformer.pretraining.recipes import Recipe
 from driftformer.pretraining.stream import TRAINING_SEED, Batch
 from driftformer.pretraining.worlds import World, describe, worlds_of
 from driftformer.randomness import Randomness
+from driftformer.simulation.engines import Engine, OnEvent, OnRounds, opened
 from driftformer.simulation.rollout import one_thread
 
 _FORMAT = 1
@@ -43,21 +46,35 @@ SHARD = {"cpu": 640, "cuda": 16_384}
 
 
 @dataclass(frozen=True)
-class _Plan:
-    """One shard: which world it shows and how many trajectories it has."""
+class _Shard:
+    """One shard: which world it shows, how many trajectories it has, and all else that a worker must know."""
 
-    world: int
+    number: int
+    place: int  # of its world
+    world: World
     count: int
+    behaviours: Mapping[str, float]
+    labels: str
+    seed: int
+    device: str
+
+    @property
+    def label(self) -> str:
+        return f"shard {self.number}"
+
+    @property
+    def rounds(self) -> int:
+        return self.count * self.world.environment.horizon
 
 
-def _plan(worlds: list[World], trajectories: int, shard: int) -> list[_Plan]:
-    """Exactly as many trajectories as asked, by share."""
+def _plan(worlds: list[World], trajectories: int, shard: int) -> list[tuple[int, int]]:
+    """The world and the size of each shard: exactly as many trajectories as asked, by share."""
     total = sum(world.share for world in worlds)
     ends = np.cumsum([world.share / total for world in worlds])
     ends = np.round(ends * trajectories).astype(int)
     counts = np.diff(ends, prepend=0)
     return [
-        _Plan(place, min(shard, int(count) - start))
+        (place, min(shard, int(count) - start))
         for place, count in enumerate(counts)
         for start in range(0, int(count), shard)
     ]
@@ -72,9 +89,16 @@ def collect_dataset(
     labels: str = "optimal",
     seed: int = 0,
     device: str = "cpu",
+    workers: int | None = None,
+    engine: str | Engine = "local",
+    address: str | None = None,
     on_trajectories: Callable[[int], None] | None = None,
+    on_event: OnEvent | None = None,
 ) -> Path:
-    """Collect and label trajectories, or go on with what `out` holds."""
+    """Collect and label trajectories, or go on with what `out` holds.
+
+    `workers`, `engine` and `address` are those of `evaluate`: they change who makes a shard, not what is in it.
+    """
     require_count("trajectories", trajectories)
     require_count("seed", seed, 0, most=2**62)
     check_behaviours(behaviours)
@@ -90,18 +114,62 @@ def collect_dataset(
         "behaviours": dict(behaviours),
         "labels": labels,
     }
-    done = _begun(out, about)
-    for number, plan in enumerate(_plan(worlds, trajectories, SHARD[kind])):
-        if number >= len(done) or not _is_whole(out, done[number]):
-            content = _collect_shard(worlds[plan.world], plan.count, number, behaviours, labels, seed, device)
-            name = f"{number:05d}.safetensors"
-            write_atomically(out / "shards" / name, content)
-            entry = {"file": name, "world": plan.world, "count": plan.count, "sha256": _checksum(content)}
-            done[number : number + 1] = [entry]
-            write_json(out / "manifest.json", {**about, "shards": done})
-        if on_trajectories is not None:
-            on_trajectories(plan.count)
+    with opened(engine, workers, address) as crew:
+        if kind == "cuda" and (crew.name != "local" or crew.workers > 1):
+            raise InputError(f"device is '{device}' with several workers; a GPU takes one, of the engine local")
+        done = _begun(out, about)
+        shards = [
+            _Shard(number, place, worlds[place], count, behaviours, labels, seed, device)
+            for number, (place, count) in enumerate(_plan(worlds, trajectories, SHARD[kind]))
+        ]
+        missing = [shard for shard in shards if shard.number >= len(done) or not _is_whole(out, done[shard.number])]
+        there = trajectories - sum(shard.count for shard in missing)
+        if on_trajectories is not None and there:
+            on_trajectories(there)
+        if missing:
+            _make(missing, _Manifest(out, about, done), crew, on_trajectories or (lambda count: None), on_event)
     return out
+
+
+def _make(
+    missing: list[_Shard],
+    manifest: _Manifest,
+    crew: Engine,
+    on_trajectories: Callable[[int], None],
+    on_event: OnEvent | None,
+) -> None:
+    about: dict[str, Any] = {"engine": crew.name, "workers": crew.workers, "shards_missing": len(missing)}
+    with sitting(manifest.folder, **about) as events:
+
+        def told(kind: str, **details: Any) -> None:
+            events.tell(kind, **details)
+            if on_event is not None:
+                on_event(kind, **details)
+
+        for shard, content in crew.run(_collect_shard, missing, lambda rounds: None, told):
+            manifest.add(shard, content)
+            on_trajectories(shard.count)
+
+
+class _Manifest:
+    """The list of whole shards, in order: one that comes before its turn waits for it."""
+
+    def __init__(self, folder: Path, about: dict[str, Any], done: list[dict[str, Any]]) -> None:
+        self.folder, self._about, self._done = folder, about, done
+        self._early: dict[int, dict[str, Any]] = {}
+
+    def add(self, shard: _Shard, content: bytes) -> None:
+        """Put a shard in place, then in the list."""
+        name = f"{shard.number:05d}.safetensors"
+        write_atomically(self.folder / "shards" / name, content)
+        entry = {"file": name, "world": shard.place, "count": shard.count, "sha256": _checksum(content)}
+        if shard.number < len(self._done):  # a broken one, mended
+            self._done[shard.number] = entry
+        else:
+            self._early[shard.number] = entry
+        while len(self._done) in self._early:
+            self._done.append(self._early.pop(len(self._done)))
+        write_json(self.folder / "manifest.json", {**self._about, "shards": self._done})
 
 
 def _begun(out: Path, about: dict[str, Any]) -> list[dict[str, Any]]:
@@ -126,14 +194,14 @@ def _is_whole(out: Path, shard: dict[str, Any]) -> bool:
     return path.exists() and _checksum(path.read_bytes()) == shard.get("sha256")
 
 
-def _collect_shard(
-    world: World, count: int, number: int, behaviours: Mapping[str, float], labels: str, seed: int, device: str
-) -> bytes:
-    randomness = Randomness(TRAINING_SEED + seed, (number,), size=count, device=device)
+def _collect_shard(shard: _Shard, on_rounds: OnRounds) -> bytes:
+    """What a shard's file holds."""
+    world = shard.world
+    randomness = Randomness(TRAINING_SEED + shard.seed, (shard.number,), size=shard.count, device=shard.device)
     with one_thread():
         problems = unroll(world.environment, randomness)
-        trajectories = collect(problems, behaviours, randomness)
-        chosen = label(problems, trajectories, labels, randomness)
+        trajectories = collect(problems, shard.behaviours, randomness)
+        chosen = label(problems, trajectories, shard.labels, randomness)
     small = torch.uint8 if world.environment.arms <= 256 else torch.int32
     return bytes(
         save(

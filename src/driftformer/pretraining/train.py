@@ -3,6 +3,7 @@
 OUT/state.safetensors   everything needed to go on
 OUT/log.jsonl           one line a step: loss, learning rate, and regret where it was measured
 OUT/tensorboard/        the same for TensorBoard
+OUT/events.jsonl        what happened: starts, resumes, ends (see `events.py`)
 OUT/best/               the policy with the least regret so far; where it imitates an expert, the latest
 """
 
@@ -23,6 +24,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from driftformer.errors import InputError, require_count, require_real
+from driftformer.events import sitting
 from driftformer.files import read_json, write_json
 from driftformer.models.checkpoints import policy_sizes, read_policy, save_policy
 from driftformer.models.configuration import PolicyConfig, tokens_in
@@ -129,7 +131,10 @@ def train(
     if data is not None:  # what is stored was played by others, all rounds of it
         recipe = replace(recipe, own=0.0, short=0.0)
     training = _Training(recipe, Path(out), device, evaluate_every, evaluate_problems, data, on_report, save_every)
-    return training.run(max_minutes)
+    with sitting(Path(out) if training.is_main else None, recipe=recipe.name, **training.where()) as events:
+        progress = training.run(max_minutes)
+        events.tell("saved", **training.where())
+    return progress
 
 
 class _Training:
@@ -186,6 +191,16 @@ class _Training:
         self._began = self._mark = time.perf_counter()
         self._log = Log(out, self._progress) if self._accelerator.is_main_process else None
         self._saved_at, self._save_every = self._began, save_every
+
+    @property
+    def is_main(self) -> bool:
+        """Whether this process is the one that writes."""
+        return bool(self._accelerator.is_main_process)
+
+    def where(self) -> dict[str, Any]:
+        """What its events tell of where it stands."""
+        at = {"step": self._progress.step, "tuning_step": self._progress.tuning_step}
+        return {**at, "device": self._device.type, "processes": self._accelerator.num_processes}
 
     def _open(self, data: Path | None) -> Stream:
         dim = self._policy.config.dim

@@ -1,22 +1,14 @@
-"""The unit of work: which chunks a number of runs needs, how they are stacked, and the workers that compute them."""
+"""The unit of work: which chunks a number of runs needs, how they are stacked, and what computes them."""
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from multiprocessing.reduction import ForkingPickler
-from multiprocessing.sharedctypes import Synchronized
 from typing import Any
 
 from driftformer.agents.base import Agent
 from driftformer.environments.base import Environment
-from driftformer.errors import InputError
 from driftformer.randomness import CHUNK
 from driftformer.simulation.rollout import Rollout, rollout
 
@@ -46,6 +38,11 @@ class Task:
     seed: int
     device: str
     trajectories: bool
+
+    @property
+    def label(self) -> str:
+        numbers = ", ".join(str(chunk.index) for chunk in self.chunks)
+        return f"'{self.name}' on '{self.environment.name}', chunk {numbers}"
 
     @property
     def rounds(self) -> int:
@@ -96,70 +93,3 @@ def compute(task: Task, on_rounds: Callable[[int], None] | None = None) -> Outco
         on_rounds=on_rounds,
     )
     return Outcome(played, time.thread_time() - cpu, time.perf_counter() - wall)
-
-
-def run(tasks: Sequence[Task], workers: int, on_rounds: Callable[[int], None]) -> Iterator[tuple[Task, Outcome]]:
-    """Compute all tasks, here or on `workers` processes, and yield each as it is done."""
-    if workers == 1 or len(tasks) <= 1:
-        for task in tasks:
-            yield task, compute(task, on_rounds)
-        return
-    for task in {id(task.agent): task for task in tasks}.values():
-        _check_can_travel(task, workers)
-    context = multiprocessing.get_context("spawn")
-    played = context.Value("q", 0)
-    reported = 0
-    with ProcessPoolExecutor(min(workers, len(tasks)), context, _prepare_worker, (played,)) as pool:
-        try:
-            pending: dict[Future[Outcome], Task] = {pool.submit(_compute_in_worker, task): task for task in tasks}
-            while pending:
-                done, _ = wait(pending, timeout=0.1, return_when=FIRST_COMPLETED)
-                on_rounds(played.value - reported)
-                reported = played.value
-                for future in done:
-                    yield pending.pop(future), future.result()
-        except BrokenProcessPool as error:
-            raise InputError(
-                f"workers is {workers}, and one of them died (killed, out of memory, or started from a script without "
-                "an `if __name__ == '__main__'` guard); run again to compute what is missing, or use workers=1"
-            ) from error
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _check_can_travel(task: Task, workers: int) -> None:
-    """Refuse what another process could not be told, such as a drift that is a lambda."""
-    try:
-        ForkingPickler.dumps(task)
-    except Exception as error:
-        raise InputError(
-            f"workers is {workers}, but '{task.environment.name}' or '{task.name}' cannot be sent to another process "
-            f"({error}); use workers=1, or define drift functions and agents at the top level of a module"
-        ) from error
-
-
-_played: Synchronized[int] | None = None
-
-
-def _prepare_worker(played: Synchronized[int]) -> None:
-    global _played
-    _played = played
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    """A killed parent cannot tell its workers to stop, so they watch for it."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
-
-
-def _compute_in_worker(task: Task) -> Outcome:
-    return compute(task, _count)
-
-
-def _count(rounds: int) -> None:
-    assert _played is not None
-    with _played.get_lock():
-        _played.value += rounds

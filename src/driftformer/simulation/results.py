@@ -5,6 +5,7 @@
     DIR/chunks/AGENT/00003-first-8.safetensors        … on the first 8 problems of one
     DIR/chunks/AGENT/00003….trajectories.safetensors  arms, rewards, …, where asked for
     DIR/summary.json, DIR/timing.json                 what people and figures read
+    DIR/events.jsonl                                  what happened: starts, retries, ends (see `events.py`)
 
 Every file is written beside its place, flushed to disk and renamed, so what stands there is whole. Each chunk file
 carries a checksum and the fingerprint of its config and place; one that does not match is refused, never guessed at. A
@@ -29,10 +30,13 @@ from safetensors.numpy import load, save
 
 from driftformer.environments.identity import is_identified
 from driftformer.errors import InputError
+from driftformer.events import EVENTS
 from driftformer.files import read_json, write_atomically, write_json
 from driftformer.randomness import CHUNK
 from driftformer.simulation.chunks import Chunk
 from driftformer.simulation.regret import ChunkRegret
+
+CONFIG = "config.json"
 
 FORMAT = 2
 """Changes when stored numbers change their meaning, or when the same seed would give others."""
@@ -51,7 +55,7 @@ class ResultsFolder:
         self.path = Path(path)
         self.config = json.loads(json.dumps({"format": FORMAT, **config}))
         self._fingerprint = hashlib.sha256(json.dumps(self.config, sort_keys=True).encode()).hexdigest()
-        known = self.path / "config.json"
+        known = self.path / CONFIG
         if self.path.exists() and not self.path.is_dir():
             raise InputError(f"out is '{self.path}', which is a file; name a folder")
         if not is_identified(self.config):
@@ -73,7 +77,7 @@ class ResultsFolder:
 
     def claim(self) -> None:
         """Say whose results these are, if that is not said yet."""
-        known = self.path / "config.json"
+        known = self.path / CONFIG
         if not known.exists():
             write_json(known, self.config)
 
@@ -137,7 +141,7 @@ class ResultsFolder:
 
 def _is_foreign(path: Path) -> bool:
     """Whether a file is none of ours; a killed write may have left a partial one."""
-    return not path.name.endswith(".partial")
+    return not path.name.endswith(".partial") and path.name != EVENTS
 
 
 def _broken(path: Path, why: str) -> InputError:

@@ -1,0 +1,262 @@
+"""The grid of a sweep: some fields of an environment and some options of agents, each with its values.
+
+A grid is written as flags (`--vary b=0,0.01 --vary agent.alpha=0.5,1`) or as a YAML file:
+
+    environment: high
+    agents: [linucb, thompson, discounted-linucb@gamma=0.9]
+    vary:
+      horizon: 200                 # one value: set, not varied
+      b: [0, 0.01, 0.018]
+      agent.alpha: [0.5, 1, 2]     # of those agents that have it; the others play once
+    runs: 200
+    seed: 0
+
+A file may come from anyone: it is refused by its size and depth before anything is built of it, and only plain values
+are read.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from driftformer.agents.registry import AGENTS, ALIASES, POLICY, POLICY_OPTIONS, BaseAgent
+from driftformer.environments.presets import PRESETS
+from driftformer.errors import InputError, require_count, unknown_name
+
+OPTION = "agent."
+"""Names that begin so are options of agents, the others fields of the environment."""
+
+LARGEST = 100_000
+"""Rows of a grid: cells times agents."""
+
+_LARGEST_FILE = 1_000_000
+_DEEPEST = 4
+_KEYS = ("environment", "vary", "agents", "runs", "seed")
+
+
+@dataclass(frozen=True)
+class Variant:
+    """An agent with some of its options varied."""
+
+    agent: str  # as it was asked for
+    options: Mapping[str, Any]
+
+    @property
+    def written(self) -> str:
+        """What `make_agent` reads."""
+        options = ",".join(f"{name}={value}" for name, value in self.options.items())
+        return self.agent + ("," if "@" in self.agent else "@") * bool(options) + options
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Every cell is an environment, and every agent plays in all of them."""
+
+    environment: str
+    agents: tuple[str, ...]
+    vary: Mapping[str, tuple[Any, ...]]
+
+    @property
+    def fields(self) -> dict[str, tuple[Any, ...]]:
+        return {name: values for name, values in self.vary.items() if not name.startswith(OPTION)}
+
+    @property
+    def options(self) -> dict[str, tuple[Any, ...]]:
+        return {name.removeprefix(OPTION): v for name, v in self.vary.items() if name.startswith(OPTION)}
+
+    @property
+    def varied(self) -> list[str]:
+        """What has more than one value: the axes of a figure."""
+        return [name for name, values in self.vary.items() if len(values) > 1]
+
+    def cells(self) -> Iterator[dict[str, Any]]:
+        """The environment's settings in each cell."""
+        for values in product(*self.fields.values()):
+            yield dict(zip(self.fields, values, strict=True))
+
+    def variants(self) -> list[Variant]:
+        """Each agent with each combination of those varied options that it has."""
+        found = []
+        for agent in self.agents:
+            own = {name: values for name, values in self.options.items() if name in options_of(agent)}
+            found += [Variant(agent, dict(zip(own, chosen, strict=True))) for chosen in product(*own.values())]
+        return found
+
+    @property
+    def size(self) -> int:
+        """Rows, counted without making them."""
+        cells = math.prod(map(len, self.fields.values()))
+        variants = sum(
+            math.prod(len(values) for name, values in self.options.items() if name in options_of(agent))
+            for agent in self.agents
+        )
+        return cells * variants
+
+
+def options_of(agent: str) -> dict[str, Any]:
+    """The options of an agent, with their defaults, by the name it was asked for by."""
+    name = agent.partition("@")[0]
+    if name.startswith(POLICY):
+        return POLICY_OPTIONS
+    name = ALIASES.get(name, name).partition("@")[0]
+    if name not in AGENTS:
+        raise unknown_name("agent", name, [*AGENTS, *ALIASES])
+    return {key: value for key, value in AGENTS[name].options.items() if not isinstance(value, BaseAgent)}
+
+
+def make_grid(environment: str, agents: Sequence[str], vary: Mapping[str, Any]) -> Grid:
+    """A grid of values in their types; refuses names that nothing has, and more rows than anyone could mean."""
+    if environment not in PRESETS:
+        raise unknown_name("environment", str(environment), PRESETS)
+    if not agents:
+        raise InputError("agents is empty; name at least one, as `driftformer list` shows them")
+    known = {field.name: field.default for field in dataclasses.fields(PRESETS[environment])}
+    options = {name: value for agent in agents for name, value in options_of(agent).items()}
+    typed = {}
+    for name, values in vary.items():
+        if name.startswith(OPTION):
+            default = _known("option of agents", name.removeprefix(OPTION), options)
+            _refuse_fixed(name.removeprefix(OPTION), agents)
+        else:
+            default = _known(f"environment '{environment}', field", name, known)
+        typed[name] = _values(name, values, default)
+    grid = Grid(environment, tuple(agents), typed)
+    if not grid.varied:
+        raise InputError("vary names nothing with two values; write --vary b=0,0.01, or use driftformer evaluate")
+    if grid.size > LARGEST:
+        raise InputError(f"the grid has {grid.size:,} cells times agents; give fewer values, {LARGEST:,} at the most")
+    return grid
+
+
+def _known(kind: str, name: str, known: Mapping[str, Any]) -> Any:
+    if name not in known:
+        raise unknown_name(f"vary, {kind}", name, known or ["(none)"])
+    return known[name]
+
+
+def _refuse_fixed(option: str, agents: Sequence[str]) -> None:
+    for agent in agents:
+        if any(part.startswith(f"{option}=") for part in agent.partition("@")[2].split(",")):
+            raise InputError(f"agents: '{agent}' sets {option}, which vary changes; drop one of the two")
+
+
+def _values(name: str, values: Any, default: Any) -> tuple[Any, ...]:
+    """One or more values in the type of the default, each once."""
+    listed = values if isinstance(values, (list, tuple)) else [values]
+    if isinstance(default, tuple):
+        raise InputError(f"vary: {name} is a list itself and cannot be varied; vary another field")
+    if not listed:
+        raise InputError(f"vary: {name} has no values; give at least one")
+    typed = tuple(_value(name, value, type(default)) for value in listed)
+    for value in typed:
+        if typed.count(value) > 1:
+            raise InputError(f"vary: {name} has {value} twice; give each value once")
+    return typed
+
+
+def _value(name: str, value: Any, kind: type) -> Any:
+    try:
+        if isinstance(value, (bool, list, dict)) or value is None:
+            raise ValueError
+        typed = kind(value)
+        if kind is int and float(value) != typed:
+            raise ValueError
+        if kind is float and not math.isfinite(typed):
+            raise ValueError
+    except (TypeError, ValueError, OverflowError):
+        words = {int: "a whole number", float: "a finite number"}.get(kind, "a word")
+        raise InputError(f"vary: {name} is {str(value)[:60]!r}; give {words}") from None
+    return typed
+
+
+def read_flags(written: Sequence[str]) -> dict[str, list[str]]:
+    """What `--vary name=value,value` says."""
+    vary: dict[str, list[str]] = {}
+    for word in written:
+        name, equals, values = word.partition("=")
+        if not equals or not name or not values:
+            raise InputError(f"vary: '{word}' is no field with values; write --vary b=0,0.01,0.018")
+        if name in vary:
+            raise InputError(f"vary: {name} stands twice; give all of its values at once")
+        vary[name] = values.split(",")
+    return vary
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a command or a file asks for."""
+
+    grid: Grid
+    runs: int = 200
+    seed: int = 0
+
+
+def asked_for(
+    file: Path | None,
+    environment: str | None,
+    vary: Sequence[str],
+    agents: Sequence[str],
+    runs: int | None,
+    seed: int | None,
+) -> Asked:
+    """A grid from a file or from flags; the runs and the seed of flags go before those of a file."""
+    if file is None and environment is None:
+        raise InputError("neither grid nor environment is given; write --environment high --vary b=0,0.01, or --grid")
+    if file is not None and (environment or vary or agents):
+        raise InputError("grid is a file and flags name a grid too; give --grid, or --environment, --vary, --agents")
+    if file is not None:
+        asked = read_file(file)
+    else:
+        asked = Asked(make_grid(str(environment), agents or ("linucb",), read_flags(vary)))
+    return Asked(asked.grid, asked.runs if runs is None else runs, asked.seed if seed is None else seed)
+
+
+def read_file(path: Path) -> Asked:
+    """A grid from a YAML file."""
+    if not path.is_file():
+        raise InputError(f"grid is '{path}', which is no file; name a YAML file")
+    if (size := path.stat().st_size) > _LARGEST_FILE:
+        raise InputError(f"grid file {path} has {size:,} bytes; {_LARGEST_FILE:,} are the most that is read")
+    try:
+        text = path.read_text(encoding="utf-8")
+        _check_shape(path, text)
+        asked = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"grid file {path} is no YAML ({' '.join(str(error).split())[:200]})") from None
+    if not isinstance(asked, dict) or not isinstance(asked.get("vary"), dict):
+        raise InputError(f"grid file {path} has no `vary:` with fields and values; see driftformer sweep --help")
+    for key in asked:
+        if key not in _KEYS:
+            raise unknown_name(f"grid file {path}, key", str(key), _KEYS)
+    agents = asked.get("agents", ["linucb"])
+    if not isinstance(agents, list) or not all(isinstance(agent, str) for agent in agents):
+        raise InputError(f"grid file {path}: agents is {str(agents)[:60]!r}; give a list of names")
+    runs, seed = asked.get("runs", 200), asked.get("seed", 0)
+    require_count("runs", runs)
+    require_count("seed", seed, 0, most=2**63)
+    vary = {str(name): values for name, values in asked["vary"].items()}
+    return Asked(make_grid(str(asked.get("environment")), agents, vary), runs, seed)
+
+
+def _check_shape(path: Path, text: str) -> None:
+    """Refuse what is nested deeply, refers to itself or says a thing twice, from the mere stream of marks."""
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        if isinstance(event, yaml.AliasEvent):
+            raise InputError(f"grid file {path} uses an alias (*{event.anchor}); write the values out")
+        if isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
+            depth += 1
+        elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
+            depth -= 1
+        if depth > _DEEPEST:
+            raise InputError(f"grid file {path} is nested more than {_DEEPEST} deep; see driftformer sweep --help")
