@@ -43,7 +43,7 @@ def require_real(
 def require_choice(field: str, value: str, choices: Iterable[str]) -> None:
     """Refuse a value outside a short list of words."""
     if value not in (words := list(choices)):
-        raise unknown_name(field, str(value), words)
+        raise unknown_name(field, str(value)[:60], words)
 
 
 def _shown(value: object) -> str:

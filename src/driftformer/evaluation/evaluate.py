@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from driftformer.errors import InputError, require_count
 from driftformer.evaluation.progress import Progress
 from driftformer.evaluation.result import Result, summarize
 from driftformer.evaluation.statistics import combine
-from driftformer.files import read_json, write_json
+from driftformer.files import read_json, write_atomically, write_json
 from driftformer.randomness import CHUNK
 from driftformer.simulation.chunks import Chunk, Outcome, Task, chunks_for, run, stack
 from driftformer.simulation.regret import ChunkRegret
@@ -159,4 +160,5 @@ def _keep_timing(path: Path, timing: Mapping[str, Any]) -> None:
         earlier = read_json(path) if path.exists() else {}
     except InputError:  # a broken one says nothing, and nothing is computed from it
         earlier = {}
-    write_json(path, {**(earlier if isinstance(earlier, dict) else {}), **timing})
+    # No checksum: others read it, agent by agent.
+    write_atomically(path, (json.dumps({**earlier, **timing}, indent=1) + "\n").encode())

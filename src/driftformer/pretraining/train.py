@@ -22,7 +22,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from driftformer.errors import InputError, require_count, require_real
-from driftformer.files import read_json, write_json
+from driftformer.files import read_json, sweep, write_json
 from driftformer.models.checkpoints import policy_sizes, read_policy, save_policy
 from driftformer.models.configuration import PolicyConfig, tokens_in
 from driftformer.models.incontext import InContextPolicy, placed
@@ -174,9 +174,11 @@ class _Training:
             "weights at the start": None if recipe.start is None else digest_of(recipe.start),
         }
         self._progress = Progress()
+        sweep(out)
         self._state = out / "state.safetensors"
         if self._state.exists():
             self._progress = load_state(self._state, recipe, self._setting, self._policy, self._optimizer)
+            self._check_best()
         self._player = Player(self._policy)
         if not on_cpu:
             torch.set_float32_matmul_precision("high")
@@ -334,6 +336,20 @@ class _Training:
                 write_json(self._out / "best" / TRAINING, self._made())
         return share
 
+    def _check_best(self) -> None:
+        """Refuse to go on beside a best policy that is gone or broken: it would never be made again."""
+        if self._progress.best is None:
+            return
+        try:
+            read_policy(self._out / "best")
+            if "progress" not in read_json(self._out / "best" / TRAINING):
+                raise InputError(f"file {self._out / 'best' / TRAINING} does not say how far the training was")
+        except (InputError, FileNotFoundError) as error:
+            raise InputError(
+                f"the best policy of this training cannot be used: {error}; put it back from a copy, or delete "
+                f"{self._out} to train again from the beginning"
+            ) from None
+
     def _made(self) -> dict[str, Any]:
         """How the policy was made, as its card will tell."""
         cuda = self._device.type == "cuda"
@@ -366,7 +382,7 @@ class _Training:
                 made["progress"] |= {"best": kept["best"], "best_at": kept["best_at"]}
                 write_json(best, made)
             if self._log is not None:
-                self._log.settle()
+                self._log.mark(progress)
             save_state(self._state, self._recipe, self._setting, self._policy, self._optimizer, progress)
         self._saved_at = time.perf_counter()
 

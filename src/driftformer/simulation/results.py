@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import struct
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -24,13 +23,13 @@ from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from driftformer.environments.identity import is_identified
 from driftformer.errors import InputError
-from driftformer.files import read_json, write_atomically, write_json
+from driftformer.files import is_partial, read_json, sweep, write_atomically, write_json
 from driftformer.randomness import CHUNK
+from driftformer.sealed import Broken, read_sealed
 from driftformer.simulation.chunks import Chunk
 from driftformer.simulation.regret import ChunkRegret
 
@@ -70,6 +69,7 @@ class ResultsFolder:
             raise InputError(
                 f"out is '{self.path}', a folder that is not empty and holds no results; name a new or empty one"
             )
+        sweep(self.path)
 
     def claim(self) -> None:
         """Say whose results these are, if that is not said yet."""
@@ -116,13 +116,11 @@ class ResultsFolder:
         write_atomically(path, save(content, metadata=stamp))
 
     def _read(self, path: Path) -> dict[str, NDArray[Any]]:
-        content = path.read_bytes()
         try:
-            arrays = load(content)
-            (length,) = struct.unpack("<Q", content[:8])
-            config, checksum = json.loads(content[8 : 8 + length])["__metadata__"]["driftformer"].split()
-        except (SafetensorError, ValueError, KeyError) as error:
+            arrays, stamp = read_sealed(path, load)
+        except Broken as error:
             raise _broken(path, str(error)) from None
+        config, _, checksum = stamp.partition(" ")
         if checksum != _checksum(arrays):
             raise _broken(path, "its checksum does not match")
         if config != self._stamp(path):
@@ -137,7 +135,7 @@ class ResultsFolder:
 
 def _is_foreign(path: Path) -> bool:
     """Whether a file is none of ours; a killed write may have left a partial one."""
-    return not path.name.endswith(".partial")
+    return not is_partial(path)
 
 
 def _broken(path: Path, why: str) -> InputError:
