@@ -340,15 +340,15 @@ class _Training:
         """Refuse to go on beside a best policy that is gone or broken: it would never be made again."""
         if self._progress.best is None:
             return
+        made, remedy = self._out / "best" / TRAINING, f"put it back from a copy, or delete {self._out} and train again"
         try:
             read_policy(self._out / "best")
-            if "progress" not in read_json(self._out / "best" / TRAINING):
-                raise InputError(f"file {self._out / 'best' / TRAINING} does not say how far the training was")
-        except (InputError, FileNotFoundError) as error:
-            raise InputError(
-                f"the best policy of this training cannot be used: {error}; put it back from a copy, or delete "
-                f"{self._out} to train again from the beginning"
-            ) from None
+        except InputError as error:
+            raise InputError(f"{error}: {remedy}") from None
+        if not made.exists():
+            raise InputError(f"file {made} is missing; {remedy}")
+        if not isinstance(read_json(made, remedy=remedy).get("progress"), dict):
+            raise InputError(f"file {made} is broken (it does not tell the training's progress); {remedy}")
 
     def _made(self) -> dict[str, Any]:
         """How the policy was made, as its card will tell."""
