@@ -199,8 +199,9 @@ def undisturbed(scenario: Scenario, folder: Path) -> Reference:
 
 
 def _possible(kinds: tuple[str, ...], scenario: Scenario, on_disk: bool, lab: Lab) -> list[str]:
-    left_out = set() if scenario.workers else {"kill a worker"}
-    left_out |= {"kill at a write"} if scenario.workers else set()
+    if scenario.workers:  # it starts slowly, so it is struck by what is its own
+        return [kind for kind in kinds if kind in ("kill", "kill a worker")]
+    left_out = {"kill a worker"}
     left_out |= set() if on_disk or lab.disk is None else {"full disk"}
     left_out |= set() if lab.can_lock and not on_disk else {"no permission"}
     return [kind for kind in kinds if kind not in left_out]
@@ -208,7 +209,7 @@ def _possible(kinds: tuple[str, ...], scenario: Scenario, on_disk: bool, lab: La
 
 def episode(references: list[Reference], lab: Lab, kinds: tuple[str, ...], rng: np.random.Generator) -> Episode | None:
     """One folder, one to four faults; None where none of the kinds can strike."""
-    weights = np.array([1.0 if reference.scenario.workers else 4.0 for reference in references])
+    weights = np.array([2.0 if reference.scenario.workers else 4.0 for reference in references])
     reference = references[int(rng.choice(len(references), p=weights / weights.sum()))]
     on_disk = lab.disk is not None and bool(rng.random() < 0.3)
     folder = (lab.disk if on_disk and lab.disk is not None else lab.plain) / "folder"

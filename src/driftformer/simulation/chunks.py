@@ -123,8 +123,9 @@ def run(tasks: Sequence[Task], workers: int, on_rounds: Callable[[int], None]) -
                 f"workers is {workers}, and one of them died (killed, out of memory, or started from a script without "
                 "an `if __name__ == '__main__'` guard); run again to compute what is missing, or use workers=1"
             ) from error
-        finally:
+        except BaseException:  # who stops early does not wait; who is done does, or a worker still starting would crash
             pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def _check_can_travel(task: Task, workers: int) -> None:
