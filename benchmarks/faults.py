@@ -251,7 +251,9 @@ def main() -> None:
     _warm_up()
     if options.sabotage:
         SABOTAGE[options.sabotage]()
-    rng, faults, notes, began = np.random.default_rng(options.seed), [], [], time.monotonic()
+    faults: list[Fault] = []
+    notes: list[str] = []
+    rng, began = np.random.default_rng(options.seed), time.monotonic()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
     with (

@@ -19,7 +19,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from safetensors.numpy import load, save
 
-from driftformer.errors import InputError, require_count
+from driftformer.errors import InputError, require_count, shown
 from driftformer.files import write_atomically
 from driftformer.models.context import Context, next_logits, read_history, record
 from driftformer.sealed import Broken, parse, read_sealed, seal
@@ -111,7 +111,7 @@ class Online:
         except TypeError:
             at = 0
         if not 1 <= at <= self.round:
-            raise InputError(f"round is {round!r}; {self.round} rounds have been played: give the number of one")
+            raise InputError(f"round is {shown(round)}; {self.round} rounds have been played: give the number of one")
         return at
 
     def save(self, path: Path | str) -> None:
@@ -190,8 +190,11 @@ class Online:
                 f"features has shape {tuple(shape)}; give at most {_MOST_ARMS} arms of {config.dim} numbers"
             )
         try:
-            given = np.asarray(features, dtype=np.float64)
-        except (TypeError, ValueError, OverflowError):
+            given = np.asarray(features)
+            if given.dtype.kind not in "biufO":
+                raise TypeError
+            given = given.astype(np.float64, copy=False)
+        except (TypeError, ValueError, OverflowError, RuntimeError):
             raise InputError("features is no array of numbers; give one row of features for each arm") from None
         if given.ndim != 2 or 0 in given.shape:
             raise InputError(f"features has shape {given.shape}; give [arms, dim], one row for each arm")
@@ -248,11 +251,12 @@ class Online:
 def _number(reward: float) -> float:
     """A reward as a plain number: Python's, NumPy's, a click as True or False."""
     try:
-        number = float(reward) if not isinstance(reward, (str, bytes)) else math.nan
+        plain = not isinstance(reward, (str, bytes)) and getattr(reward, "ndim", 0) == 0
+        number = float(reward) if plain else math.nan
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not abs(number) <= _LARGEST:
         raise InputError(
-            f"reward is {reward!r:.60}; give a finite number up to {_LARGEST:g}, or no update at all if it is unknown"
+            f"reward is {shown(reward)}; give a finite number up to {_LARGEST:g}, or no update at all if it is unknown"
         )
     return number

@@ -59,6 +59,11 @@ def read_policy(folder: Path) -> InContextPolicy:
                 f"policy {folder / CONFIG} says that {name} is {size}, but {WEIGHTS} was written with "
                 f"{about.get(name)!r:.60}; copy or train it again"
             )
+    if len(weights) < config.layers:
+        raise InputError(
+            f"policy {path} has {len(weights)} tensors, too few for the {config.layers} layers that {CONFIG} claims; "
+            "copy or train it again"
+        )
     with torch.device("meta"):
         policy = InContextPolicy(config)
     expected = {name: value.shape for name, value in policy.state_dict().items()}
