@@ -147,7 +147,7 @@ class Episode:
 
     def recover(self) -> None:
         """Run everything again until it has finished, and compare."""
-        if any(fault.verdict in BAD for fault in self.faults) or not self.faults:
+        if any(map(_is_bad, self.faults)) or not self.faults:
             return
         before = self._treasures()
         for arguments in self.reference.scenario.arguments(self.folder):
@@ -156,7 +156,7 @@ class Episode:
         self._compare_treasures(before)
         expected, found = dict(self.reference.results), self.reference.scenario.results(self.folder)
         if self.log_is_gone:
-            expected, found = ({k: v for k, v in one.items() if not _tells(k)} for one in (expected, found))
+            expected, found = ({k: v for k, v in one.items() if "log.jsonl" not in k} for one in (expected, found))
         other = sorted(name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name))
         left = [str(path) for path in self.folder.rglob("*.partial")]
         if other or left:
@@ -184,9 +184,8 @@ class Episode:
             self._fail(self._last(), "lost", f"no longer there: {', '.join(gone)}")
 
 
-def _tells(name: str) -> bool:
-    """Files that tell of the log, which a user was asked to delete."""
-    return name.endswith(("log.jsonl", "state.safetensors", "training.json"))
+def _is_bad(fault: Fault) -> bool:
+    return fault.verdict in BAD
 
 
 def undisturbed(scenario: Scenario, folder: Path) -> Reference:
@@ -221,7 +220,7 @@ def episode(references: list[Reference], lab: Lab, kinds: tuple[str, ...], rng: 
     found = Episode(reference, folder, lab, rng)
     for _ in range(int(rng.integers(1, 5))):
         found.suffer(str(rng.choice(possible)))
-        if any(fault.verdict in BAD for fault in found.faults):
+        if any(map(_is_bad, found.faults)):
             break
     found.recover()
     shutil.rmtree(folder, ignore_errors=True)
@@ -274,10 +273,12 @@ def main() -> None:
                 notes += found.notes
             bar.update(task, completed=min(len(faults), options.rounds))
             bar.refresh()
+            if not console.is_terminal and found is not None:
+                print(f"{len(faults)} of {options.rounds} faults, {sum(map(_is_bad, faults))} bad", file=sys.stderr)
     Console(width=120).print(report(faults, lab, time.monotonic() - began))
     for note in notes:
         print(note)
-    sys.exit(1 if any(fault.verdict in BAD for fault in faults) else 0)
+    sys.exit(1 if any(map(_is_bad, faults)) else 0)
 
 
 def _warm_up() -> None:

@@ -55,6 +55,10 @@ def _counts(name: str, path: Path) -> bool:
     return "tensorboard/" not in name and path.name != "timing.json" and not is_partial(path)
 
 
+_OF_ONE_RUN = ("seconds", "log_bytes", "log_sha256")
+"""Of a training's state: how long it took, and what its log was, which is compared on its own."""
+
+
 def content(path: Path) -> Any:
     """A file's bytes; of a training's own files all but the seconds it took."""
     if path.name == "training.json":
@@ -64,7 +68,7 @@ def content(path: Path) -> Any:
     if path.name == "state.safetensors":
         tensors, text = unseal(path.read_bytes(), load)
         about = parse(text)
-        about["progress"].pop("seconds")
+        about["progress"] = {key: value for key, value in about["progress"].items() if key not in _OF_ONE_RUN}
         return about, {name: value.tobytes() for name, value in tensors.items()}
     if path.parent.name == "best" and path.name == "config.json":  # the rest of it is never read
         config = json.loads(path.read_bytes())

@@ -360,7 +360,7 @@ class _Training:
             "worlds": describe(self._stream.worlds),
             "data": self._stream.identity,
             "processes": self._accelerator.num_processes,
-            "progress": asdict(self._progress),
+            "progress": {key: value for key, value in asdict(self._progress).items() if not key.startswith("log_")},
             "device": torch.cuda.get_device_name() if cuda else "CPU core",
             "torch": torch.__version__,
         }
