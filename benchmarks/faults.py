@@ -33,6 +33,8 @@ from benchmarks.injuries import DAMAGE, KINDS, Lab, damage, laboratory, strike
 from benchmarks.sabotage import SABOTAGE
 from benchmarks.scenarios import SCENARIOS, Contents, Scenario, make_small
 
+_WEIGHTS = {"full disk": 4.0, "kill a worker": 2.0}
+"""How often a fault is drawn where it is possible at all, which for these is not everywhere."""
 GOOD = ("recovered", "refused")
 BAD = ("lost", "wrong", "tracebacks")
 
@@ -53,6 +55,7 @@ class Reference:
     folder: Path
     results: Contents
     seconds: float
+    size: int  # bytes
 
 
 @dataclass
@@ -92,7 +95,8 @@ class Episode:
                 return
         before = self._treasures()
         seconds = self.reference.seconds / len(commands)
-        done = strike(kind, commands[which], self.folder, self.lab, seconds, scenario.workers, self.rng)
+        room = max(65_536, self.reference.size - _size(self.folder))
+        done = strike(kind, commands[which], self.folder, self.lab, seconds, room, scenario.workers, self.rng)
         if done.struck:
             fault = self._add(kind)
             if not done.ended.was_killed:
@@ -194,7 +198,11 @@ def undisturbed(scenario: Scenario, folder: Path) -> Reference:
         ended = Child(arguments, fresh=scenario.workers).wait()
         if ended.code or ended.said:
             sys.exit(f"{scenario.name} fails without any fault: {ended.said}")
-    return Reference(scenario, folder, scenario.results(folder), time.monotonic() - began)
+    return Reference(scenario, folder, scenario.results(folder), time.monotonic() - began, _size(folder))
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def _possible(kinds: tuple[str, ...], scenario: Scenario, on_disk: bool, lab: Lab) -> list[str]:
@@ -215,11 +223,12 @@ def episode(references: list[Reference], lab: Lab, kinds: tuple[str, ...], rng: 
     possible = _possible(kinds, reference.scenario, on_disk, lab)
     if not possible:
         return None
+    weights = np.array([_WEIGHTS.get(kind, 1.0) for kind in possible])
     if rng.random() < 0.5:
         shutil.copytree(reference.folder, folder)
     found = Episode(reference, folder, lab, rng)
     for _ in range(int(rng.integers(1, 5))):
-        found.suffer(str(rng.choice(possible)))
+        found.suffer(str(rng.choice(possible, p=weights / weights.sum())))
         if any(map(_is_bad, found.faults)):
             break
     found.recover()

@@ -96,9 +96,16 @@ class Strike:
 
 
 def strike(
-    kind: str, arguments: list[str], folder: Path, lab: Lab, seconds: float, fresh: bool, rng: np.random.Generator
+    kind: str,
+    arguments: list[str],
+    folder: Path,
+    lab: Lab,
+    seconds: float,
+    room: int,
+    fresh: bool,
+    rng: np.random.Generator,
 ) -> Strike:
-    """Run a command that takes about so many seconds, and let a fault happen at a random point of it."""
+    """Run a command that takes about so many seconds and bytes, and let a fault happen at a random point of it."""
     delay = float(rng.uniform(0, seconds))
     if kind == "kill":
         child = Child(arguments, fresh=fresh)
@@ -112,8 +119,7 @@ def strike(
     if kind == "kill a worker":
         return _kill_worker(Child(arguments, fresh=fresh), delay)
     if kind == "full disk" and lab.disk is not None:
-        needed = 4096 * int(rng.integers(0, 100))
-        with _filled(lab.disk, needed):
+        with _filled(lab.disk, int(rng.integers(0, room))):
             ended = Child(arguments, fresh=fresh).wait()
         return Strike(ended, ended.code != 0)
     if kind == "full disk":
