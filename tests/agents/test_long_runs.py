@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 from benchmarks.long_runs import AGENTS, BOUND, faults, play
@@ -11,6 +13,7 @@ from driftformer.agents.registry import make_agent
 from driftformer.agents.ridge import LONG
 from driftformer.errors import InputError
 from driftformer.randomness import Randomness
+from driftformer.simulation.results import FORMAT, LONG_FORMAT, ResultsFolder
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -44,3 +47,10 @@ def test_detection_refuses_horizons_whose_rewards_it_could_not_keep() -> None:
     shape = ProblemShape(64, 10**7, 10, 4, torch.device("cpu"), torch.float32)
     with pytest.raises(InputError, match=r"horizon is 10000000 .* over 8 GiB; give fewer rounds or watch=forced"):
         make_agent("detection-linucb").init(shape)
+
+
+def test_stored_results_of_long_problems_are_told_apart_from_those_learned_in_float32(tmp_path: Path) -> None:
+    def folder(horizon: int) -> ResultsFolder:
+        return ResultsFolder(tmp_path, {"environment": {"horizon": horizon}})
+
+    assert (folder(LONG).config["format"], folder(LONG + 1).config["format"]) == (FORMAT, LONG_FORMAT)

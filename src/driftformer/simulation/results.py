@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load, save
 
+from driftformer.agents.ridge import LONG
 from driftformer.environments.identity import is_identified
 from driftformer.errors import InputError
 from driftformer.files import is_partial, read_json, sweep, write_atomically, write_json
@@ -35,6 +36,9 @@ from driftformer.simulation.regret import ChunkRegret
 
 FORMAT = 2
 """Changes when stored numbers change their meaning, or when the same seed would give others."""
+
+LONG_FORMAT = 3
+"""The same for problems past `LONG` rounds: since they are learned in float64, their seeds give other numbers."""
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -48,7 +52,8 @@ class ResultsFolder:
     def __init__(self, path: Path | str, config: dict[str, Any]) -> None:
         """Open a folder, or begin one; refuse one whose results belong to something else."""
         self.path = Path(path)
-        self.config = json.loads(json.dumps({"format": FORMAT, **config}))
+        current = LONG_FORMAT if config["environment"]["horizon"] > LONG else FORMAT
+        self.config = json.loads(json.dumps({"format": current, **config}))
         self._fingerprint = hashlib.sha256(json.dumps(self.config, sort_keys=True).encode()).hexdigest()
         known = self.path / "config.json"
         if self.path.exists() and not self.path.is_dir():
