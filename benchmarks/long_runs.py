@@ -247,7 +247,10 @@ def main() -> None:
             grown = found[-1].resident - found[0].resident
             minutes = (time.perf_counter() - began) / 60
             sizes = (f"{found[-1].state_bytes / 1024:.1f} KiB", f"{grown:+.1f} MiB", f"{minutes:.1f}")
-            table.add_row(agent, mode, f"{found[-1].drift:.1e}", *sizes, ", ".join(wrong) or "ok")
+            row = (agent, mode, f"{found[-1].drift:.1e}", *sizes, ", ".join(wrong) or "ok")
+            table.add_row(*row)
+            if not sys.stderr.isatty():
+                print(*row, sep="  ", file=sys.stderr, flush=True)
     Console(width=110).print(table)
     sys.exit(1 if bad else 0)
 
