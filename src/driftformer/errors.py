@@ -26,7 +26,7 @@ def require_count(field: str, value: int, least: int = 1, most: int = 10**9) -> 
     """Refuse anything that is not a whole number in [least, most]."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         limit = f" and at most {most}" if isinstance(value, int) and value > most else ""
-        raise InputError(f"{field} is {_shown(value)}; give a whole number of at least {least}{limit}")
+        raise InputError(f"{field} is {shown(value)}; give a whole number of at least {least}{limit}")
 
 
 def require_real(
@@ -37,15 +37,16 @@ def require_real(
     if not number or not least <= value <= most or (above and value == least):
         bounds = [f"{'above' if above else 'of at least'} {least:g}"] if least > -LARGEST else []
         bounds += [f"at most {most:g}"] if most < LARGEST or (number and value > most) else []
-        raise InputError(f"{field} is {_shown(value)}; give a finite number {' and '.join(bounds)}".rstrip())
+        raise InputError(f"{field} is {shown(value)}; give a finite number {' and '.join(bounds)}".rstrip())
 
 
 def require_choice(field: str, value: str, choices: Iterable[str]) -> None:
     """Refuse a value outside a short list of words."""
     if value not in (words := list(choices)):
-        raise unknown_name(field, str(value), words)
+        raise unknown_name(field, str(value)[:60], words)
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
+    """A value in a message, however long it is."""
     text = repr(value) if not isinstance(value, int) or abs(value) < 10**30 else "a huge number"
     return text if len(text) <= 60 else text[:57] + "…"

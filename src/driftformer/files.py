@@ -1,36 +1,133 @@
-"""Files that are whole or not there: written beside their place, flushed to disk, then renamed."""
+"""Files that are whole or not there, and that tell when a bit of them has changed.
+
+A file is written beside its place, flushed to disk and renamed; then its folder is flushed too, so that the new name
+survives a power cut. JSON carries a checksum of itself under `sha256`; tensors have theirs in `sealed.py`. A file of an
+older version, or written by hand, has none and is read without.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import json
 import os
+import re
+import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from driftformer.errors import InputError
 
+CHECKSUM = "sha256"
+LARGEST_JSON = 64 * 2**20
+"""Bytes. No setting, manifest or card comes near it; what is larger is refused before it is read."""
+MEND = "delete it and run the command again"
+_DAY = 86_400.0
+
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Put a whole file in place, or nothing."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Put a whole file in place, or nothing; an error of the disk names the file."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    with named(path):
+        _make_folder(path.parent)
+        try:
+            with temporary.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        finally:
+            with contextlib.suppress(OSError):  # what went wrong before matters more
+                temporary.unlink(missing_ok=True)
+        _flush_folder(path.parent)
+
+
+@contextlib.contextmanager
+def named(path: Path) -> Iterator[None]:
+    """Errors of the disk as one that says which file was meant: a failed write does not know its own name."""
     try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
+
+
+def _make_folder(folder: Path) -> None:
+    """Make a folder and those above it, each flushed into the one that holds it."""
+    if folder.is_dir():
+        return
+    _make_folder(folder.parent)
+    folder.mkdir(exist_ok=True)
+    _flush_folder(folder.parent)
+
+
+def _flush_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
     finally:
-        temporary.unlink(missing_ok=True)
+        os.close(handle)
 
 
-def write_json(path: Path, value: Any) -> None:
-    write_atomically(path, (json.dumps(value, indent=1, allow_nan=False) + "\n").encode())
+def tidy(folder: Path) -> None:
+    """Remove what killed writes have left anywhere in a folder; a write that is under way is left alone."""
+    for path in folder.rglob(".*.partial"):
+        with contextlib.suppress(OSError):  # it may be gone by now, or the folder may be read-only
+            if not _is_written(path):
+                path.unlink()
 
 
-def read_json(path: Path) -> Any:
-    """A JSON file of ours, or an error that names it."""
+def is_partial(path: Path) -> bool:
+    """Whether a file is what a killed write has left, or one that is being written."""
+    return re.fullmatch(r"\..*\.\d+\.partial", path.name) is not None
+
+
+def _is_written(path: Path) -> bool:
+    """Whether the process in a partial file's name may still be at work on it."""
+    writer = re.fullmatch(r"\..*\.(\d{1,9})\.partial", path.name)
+    if writer is None:
+        return True  # none of ours
+    if time.time() - path.stat().st_mtime > _DAY:
+        return False
+    if int(writer[1]) == os.getpid():
+        return True
     try:
-        return json.loads(path.read_bytes())
+        os.kill(int(writer[1]), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+def write_json(path: Path, value: dict[str, Any]) -> None:
+    """An object with a checksum of itself."""
+    write_atomically(path, _json({**value, CHECKSUM: _checksum(value)}))
+
+
+def _json(value: dict[str, Any]) -> bytes:
+    return (json.dumps(value, indent=1, allow_nan=False) + "\n").encode()
+
+
+def _checksum(value: dict[str, Any]) -> str:
+    return hashlib.sha256(_json(value)).hexdigest()
+
+
+def read_json(path: Path, most: int = LARGEST_JSON, remedy: str = MEND) -> dict[str, Any]:
+    """An object of ours as it was written, or an error that names the file and the remedy; `most` is in bytes."""
+    if (size := path.stat().st_size) > most:
+        raise InputError(f"file {path} has {size:,} bytes, more than the {most:,} that such a file may have; {remedy}")
+    try:
+        value = json.loads(path.read_bytes(), parse_constant=_refuse_constant)
+        if not isinstance(value, dict):
+            raise ValueError("it is no JSON object")
+        stored = value.pop(CHECKSUM, None)
+        if stored is not None and stored != _checksum(value):
+            raise ValueError("its checksum does not match")
     except (ValueError, RecursionError) as error:
-        raise InputError(f"file {path} is broken ({error}); delete it and run the command again") from None
+        raise InputError(f"file {path} is broken ({error}); {remedy}") from None
+    return value
+
+
+def _refuse_constant(word: str) -> NoReturn:
+    raise ValueError(f"it holds {word}, which is no number")

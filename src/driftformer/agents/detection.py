@@ -27,8 +27,12 @@ from torch import Tensor
 from driftformer.agents.base import Agent, ProblemShape, check_base, pick
 from driftformer.agents.linucb import LinUCB
 from driftformer.agents.restart import first_after_restart, restart, restarts_played
-from driftformer.errors import require_choice, require_real
+from driftformer.errors import InputError, require_choice, require_real
 from driftformer.randomness import Stream
+
+LARGEST = 8 * 2**30
+"""Bytes for the rewards of an epoch, the one memory here that grows with the horizon: the split that tells most of a
+change may lie anywhere in them, so none can be forgotten without changing the test."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,11 @@ class Detection:
         age = self._count(shape)
         # rewards of one arm: all of them, or its turns even if every round is forced
         most = shape.horizon if self.watch == "all" else -(-shape.horizon // shape.arms)
+        if shape.batch * shape.arms * (most + 1) * 8 > LARGEST:
+            raise InputError(
+                f"horizon is {shape.horizon} and arms is {shape.arms}; {self.name} keeps the rewards of an epoch, "
+                f"which in {shape.batch} problems take over {LARGEST >> 30} GiB; give fewer rounds or watch=forced"
+            )
         sums = torch.zeros(shape.batch, shape.arms, most + 1, dtype=torch.double, device=shape.device)
         return Epoch(self.base.init(shape), age, age.unsqueeze(1).repeat(1, shape.arms), sums)
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from driftformer.agents.base import ProblemShape, pick
-from driftformer.agents.ridge import Prediction, Ridge, absorb, identity, predict, require_ridge, vector
+from driftformer.agents.ridge import Prediction, Ridge, absorb, identity, precise, predict, require_ridge, vector
 from driftformer.errors import require_real
 from driftformer.randomness import Stream
 
@@ -40,6 +40,7 @@ class LinUCB:
         require_ridge(self.ridge)
 
     def init(self, shape: ProblemShape) -> Ridge:
+        shape = precise(shape)
         return Ridge(inverse=identity(shape, 1 / self.ridge), theta=vector(shape, 0.0))
 
     def act(self, state: Ridge, action_set: Tensor, rng: Stream) -> tuple[Tensor, LinUCBInfo]:

@@ -8,10 +8,8 @@ older half is forgotten and the rest counts as the beginning: a sliding context.
 
 from __future__ import annotations
 
-import json
 import math
 import operator
-import struct
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,17 +17,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from driftformer.errors import InputError, require_count
+from driftformer.errors import InputError, require_count, shown
 from driftformer.files import write_atomically
 from driftformer.models.context import Context, next_logits, read_history, record
+from driftformer.sealed import Broken, parse, read_sealed, seal
 
 if TYPE_CHECKING:
     from driftformer.agents.incontext import InContext
 
 
+_MOST_ARMS = 10_000
+"""On offer in one round: all rounds of the context are kept."""
 _LARGEST = 1e6
 """Of rewards and features: far beyond what any policy has seen, and still far from what breaks its arithmetic."""
 
@@ -111,7 +111,7 @@ class Online:
         except TypeError:
             at = 0
         if not 1 <= at <= self.round:
-            raise InputError(f"round is {round!r}; {self.round} rounds have been played: give the number of one")
+            raise InputError(f"round is {shown(round)}; {self.round} rounds have been played: give the number of one")
         return at
 
     def save(self, path: Path | str) -> None:
@@ -128,45 +128,81 @@ class Online:
             "forgotten": self._forgotten,
             "random": self._rng.bit_generator.state,
         }
-        write_atomically(Path(path), save(arrays, metadata={"driftformer": json.dumps(about)}))
+        write_atomically(Path(path), seal(save(arrays), about))
 
     @classmethod
     def restore(cls, agent: InContext, path: Path | str) -> Online:
         """Go on where `save` left off, with the same policy."""
-        content = Path(path).read_bytes()
         try:
-            arrays = load(content)
-            (length,) = struct.unpack("<Q", content[:8])
-            about = json.loads(json.loads(content[8 : 8 + length])["__metadata__"]["driftformer"])
-            offered, counts = arrays["offered"], [int(count) for count in arrays["counts"]]
-            arms, rewards = [int(arm) for arm in arrays["arms"]], [float(reward) for reward in arrays["rewards"]]
-        except (SafetensorError, ValueError, KeyError, struct.error) as error:
+            arrays, text = read_sealed(Path(path), load)
+            about = parse(text)
+            if about.get("weights") != agent.weights:
+                raise InputError(
+                    f"state {path} is of policy '{about.get('policy')!s:.200}' with weights "
+                    f"{about.get('weights')!s:.60}, not of '{agent.source}' with {agent.weights}; load that policy"
+                )
+            online = cls(agent)
+            online._take(arrays, about)
+        except (Broken, OSError) as error:
             raise InputError(f"state {path} is broken ({error}); begin anew with online()") from None
-        if about["weights"] != agent.weights:
-            raise InputError(
-                f"state {path} is of policy '{about['policy']}' with weights {about['weights']}, not of "
-                f"'{agent.source}' with {agent.weights}; load that policy"
-            )
-        online = cls(agent)
-        online._rng.bit_generator.state = about["random"]
-        online._forgotten = about["forgotten"]
-        rows = [online._policy.config.arms if online._policy.config.form == "paper" else count for count in counts]
-        online._offered = [held[:row] for held, row in zip(offered, rows, strict=True)]
-        online._counts, online._arms, online._rewards = counts, arms, rewards
         return online
+
+    def _take(self, arrays: dict[str, NDArray[Any]], about: dict[str, Any]) -> None:
+        """Put what was saved in place; everything is checked, since a state may have been tampered with."""
+        config = self._policy.config
+        try:
+            offered, counts, arms, rewards = (arrays[name] for name in ("offered", "counts", "arms", "rewards"))
+            forgotten = operator.index(about["forgotten"])
+            self._rng.bit_generator.state = about["random"]
+            self._rng.random()  # a generator may take a broken state without a word
+            self._rng.bit_generator.state = about["random"]
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise Broken(f"{error!s:.60} is missing or of another kind") from None
+        rounds, most = offered.shape[:2] if offered.ndim == 3 else (-1, -1)
+        fits = (
+            offered.shape == (rounds, most, config.dim)
+            and counts.shape == arms.shape == rewards.shape == (rounds,)
+            and counts.dtype.kind == arms.dtype.kind == "i"
+            and offered.dtype.kind == rewards.dtype.kind == "f"
+            and rounds <= config.horizon
+            and 0 <= forgotten < 2**62
+        )
+        if not fits:
+            raise Broken("its arrays have other sizes or types")
+        limit = min(most, config.arms) if config.form == "paper" else most
+        sound = (
+            (np.abs(offered) <= _LARGEST).all()
+            and ((counts >= 1) & (counts <= limit) & (arms >= 0) & (arms < counts)).all()
+            and (np.isnan(rewards) | (np.abs(rewards) <= _LARGEST)).all()
+        )
+        if not sound:
+            raise Broken("it holds arms, features or rewards that cannot be")
+        self._forgotten = forgotten
+        rows = [config.arms if config.form == "paper" else int(count) for count in counts]
+        self._offered = [held[:row].astype(np.float32) for held, row in zip(offered, rows, strict=True)]
+        self._counts, self._arms, self._rewards = counts.tolist(), arms.tolist(), rewards.tolist()
 
     def _checked(self, features: ArrayLike) -> tuple[NDArray[np.float32], int]:
         """Features as the policy reads them and the number of arms, or an error that says what is wrong with them."""
         config = self._policy.config
+        if len(shape := getattr(features, "shape", ())) == 2 and math.prod(shape) > _MOST_ARMS * config.dim:
+            raise InputError(
+                f"features has shape {tuple(shape)}; give at most {_MOST_ARMS} arms of {config.dim} numbers"
+            )
         try:
-            given = np.asarray(features, dtype=np.float64)
-        except (TypeError, ValueError, OverflowError):
+            given = np.asarray(features)
+            if given.dtype.kind not in "biufO":
+                raise TypeError
+            given = given.astype(np.float64, copy=False)
+        except (TypeError, ValueError, OverflowError, RuntimeError):
             raise InputError("features is no array of numbers; give one row of features for each arm") from None
         if given.ndim != 2 or 0 in given.shape:
             raise InputError(f"features has shape {given.shape}; give [arms, dim], one row for each arm")
         if not (np.abs(given) <= _LARGEST).all():
             raise InputError(f"features has NaN or numbers beyond {_LARGEST:g}; give finite ones, best in [-1, 1]")
         arms, dim = given.shape
+        if arms > _MOST_ARMS:
+            raise InputError(f"features has {arms} arms; give at most {_MOST_ARMS} in a round")
         if dim > config.dim:
             raise InputError(f"features has {dim} dimensions, but {self._agent.name} takes at most {config.dim}")
         if config.form == "paper" and arms > config.arms:
@@ -215,11 +251,12 @@ class Online:
 def _number(reward: float) -> float:
     """A reward as a plain number: Python's, NumPy's, a click as True or False."""
     try:
-        number = float(reward) if not isinstance(reward, (str, bytes)) else math.nan
+        plain = not isinstance(reward, (str, bytes)) and getattr(reward, "ndim", 0) == 0
+        number = float(reward) if plain else math.nan
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not abs(number) <= _LARGEST:
         raise InputError(
-            f"reward is {reward!r:.60}; give a finite number up to {_LARGEST:g}, or no update at all if it is unknown"
+            f"reward is {shown(reward)}; give a finite number up to {_LARGEST:g}, or no update at all if it is unknown"
         )
     return number

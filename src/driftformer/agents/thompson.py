@@ -10,7 +10,7 @@ from torch import Tensor
 
 from driftformer.agents.base import ProblemShape, pick
 from driftformer.agents.gram import ValueInfo, choose
-from driftformer.agents.ridge import RootRidge, absorb_root, draw, identity, inner, require_ridge, vector
+from driftformer.agents.ridge import RootRidge, absorb_root, draw, identity, inner, precise, require_ridge, vector
 from driftformer.errors import require_real
 from driftformer.randomness import Stream
 
@@ -29,12 +29,14 @@ class Thompson:
         require_ridge(self.ridge)
 
     def init(self, shape: ProblemShape) -> RootRidge:
+        shape = precise(shape)
         return RootRidge(root=identity(shape, self.ridge**-0.5), theta=vector(shape, 0.0))
 
     def act(self, state: RootRidge, action_set: Tensor, rng: Stream) -> tuple[Tensor, ValueInfo]:
-        sampled = draw(state, rng.normal(action_set.shape[2]), math.sqrt(self.variance))  # [B, d]
+        noise = rng.normal(action_set.shape[2]).to(state.root.dtype)
+        sampled = draw(state, noise, math.sqrt(self.variance))  # [B, d]
         values = inner(action_set, sampled)  # [B, A]
         return choose(values)
 
     def update(self, state: RootRidge, action_set: Tensor, arm: Tensor, reward: Tensor, info: ValueInfo) -> RootRidge:
-        return absorb_root(state, pick(action_set, arm), reward)
+        return absorb_root(state, pick(action_set, arm).to(state.root.dtype), reward)

@@ -5,6 +5,7 @@ Whoever computes the tasks, here or far away, in whatever order, `Plan` alone co
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from driftformer.environments.base import Environment
 from driftformer.errors import InputError, require_count
 from driftformer.evaluation.result import Result, summarize
 from driftformer.evaluation.statistics import AgentRegret, combine
-from driftformer.files import read_json, write_json
+from driftformer.files import read_json, write_atomically, write_json
 from driftformer.randomness import CHUNK
 from driftformer.simulation.chunks import Chunk, Outcome, Task, chunks_for, stack
 from driftformer.simulation.regret import ChunkRegret
@@ -119,8 +120,8 @@ class Plan:
             earlier = read_json(path) if path.exists() else {}
         except InputError:  # a broken one says nothing, and nothing is computed from it
             earlier = {}
-        timing = {**(earlier if isinstance(earlier, dict) else {}), **self._timing}
-        write_json(path, timing)
+        timing = {**earlier, **self._timing}
+        write_atomically(path, (json.dumps(timing, indent=1) + "\n").encode())  # no checksum: others read it
         return timing
 
 

@@ -22,11 +22,12 @@ from driftformer.evaluation.figures import Column, draw_grid, draw_sweep
 from driftformer.evaluation.progress import TrainingsProgress
 from driftformer.evaluation.rates import measure_rates
 from driftformer.evaluation.result import Result
+from driftformer.evaluation.stored import read_summary
 from driftformer.evaluation.stories import STORIES, tell
 from driftformer.evaluation.trained import RESULTS, draw_trainings, run_trainings
 from driftformer.experiments import EXPERIMENTS, NAMES, RATES, THEORY, TRAININGS
 from driftformer.experiments.base import Case, Experiment, scale_of
-from driftformer.files import read_json, write_json
+from driftformer.files import MEND, read_json, write_json
 from driftformer.simulation.engines import Engine, opened
 from driftformer.theory.record import CHECKED, check_theory
 
@@ -94,7 +95,15 @@ def _about(out: Path, asked: dict[str, Any]) -> dict[str, Any]:
     for key, value in asked.items():
         if found.get(key) != value:
             raise InputError(f"folder {out} was made with {key} {found.get(key)}, not {value}; name another --out")
-    return found
+    return {**found, "experiments": _experiments(path, found)}
+
+
+def _experiments(path: Path, found: Mapping[str, Any]) -> list[str]:
+    """The names that a reproduction.json lists."""
+    names = found.get("experiments")
+    if not isinstance(names, list) or not all(name in NAMES for name in names):
+        raise InputError(f"file {path} is broken (its experiments are unknown); {MEND}")
+    return names
 
 
 def _play(case: Case, folder: Path, scale: str, runs: int | None, seed: int, crew: Engine, device: str) -> Result:
@@ -182,7 +191,7 @@ def _held(out: Path) -> list[str]:
     """Experiments that a folder holds."""
     if not (out / ABOUT).exists():
         raise InputError(f"folder {out} has no {ABOUT}; name the --out of `driftformer reproduce`")
-    return list(read_json(out / ABOUT)["experiments"])
+    return _experiments(out / ABOUT, read_json(out / ABOUT))
 
 
 def _read(path: Path, name: str) -> Any:
@@ -193,5 +202,7 @@ def _read(path: Path, name: str) -> Any:
 
 def _read_case(out: Path, experiment: Experiment, case: Case) -> dict[str, Any]:
     folder = out / experiment.name / case.name
-    summary: dict[str, Any] = _read(folder / "summary.json", experiment.name)
-    return summary | {"nonstationarity": _read(folder / NONSTATIONARITY, experiment.name)}
+    changes = _read(folder / NONSTATIONARITY, experiment.name)
+    if not (folder / "summary.json").exists():
+        raise InputError(f"folder {folder} has no summary.json; run `driftformer reproduce {experiment.name}` again")
+    return read_summary(folder / "summary.json") | {"nonstationarity": changes}

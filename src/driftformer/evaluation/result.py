@@ -15,7 +15,7 @@ from rich.table import Table
 
 from driftformer.errors import InputError, require_choice
 from driftformer.evaluation.statistics import AgentRegret, paired_differences
-from driftformer.files import read_json
+from driftformer.evaluation.stored import read_summary
 from driftformer.simulation.regret import Array
 
 
@@ -85,11 +85,8 @@ def load_result(folder: Path | str) -> Result:
     path = Path(folder) / "summary.json"
     if not path.exists():
         raise InputError(f"folder is '{folder}', which has no summary.json; name the --out of an evaluation")
-    summary = read_json(path)
-    try:
-        finals = {name: np.array(row["regret_runs"], float) for name, row in summary["agents"].items()}
-    except (TypeError, KeyError, ValueError):
-        raise InputError(f"results file {path} is broken; delete it and run the evaluation again") from None
+    summary = read_summary(path)
+    finals = {name: np.array(row["regret_runs"], float) for name, row in summary["agents"].items()}
     return Result(summary, {}, finals)
 
 

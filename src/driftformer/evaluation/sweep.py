@@ -99,10 +99,10 @@ def _claim(out: Path, about: Mapping[str, Any]) -> None:
     if out.exists() and not out.is_dir():
         raise InputError(f"out is '{out}', which is a file; name a folder")
     if not (out / ABOUT).exists() and out.exists():
-        foreign = [path.name for path in out.iterdir() if path.name != EVENTS and not path.name.endswith(".partial")]
+        foreign = [path.name for path in out.iterdir() if path.name != EVENTS and not is_partial(path)]
         if foreign:
             raise InputError(f"out is '{out}', a folder that is not empty and holds no sweep; name a new or empty one")
-    write_json(out / ABOUT, about)
+    write_json(out / ABOUT, dict(about))
 
 
 @dataclass

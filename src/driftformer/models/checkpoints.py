@@ -1,4 +1,9 @@
-"""Policies on disk: config.json and model.safetensors, as transformers writes them; checked before they are used."""
+"""Policies on disk: config.json and model.safetensors, as transformers writes them; checked before they are used.
+
+A policy may come from a stranger. Only these two files are ever opened: numbers and JSON, no pickle, no code. Of the
+config only the sizes are taken, and they are held against the weights; whatever else it says is not looked at. Weights
+that a training wrote carry a checksum and those sizes.
+"""
 
 from __future__ import annotations
 
@@ -7,30 +12,34 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save
+from safetensors.torch import load, save
 
 from driftformer.errors import InputError
-from driftformer.files import write_atomically
+from driftformer.files import read_json, write_atomically
 from driftformer.models.configuration import PolicyConfig
 from driftformer.models.incontext import InContextPolicy
 from driftformer.policies import WEIGHTS
+from driftformer.sealed import Broken, parse, read_sealed, seal
 
 CONFIG = "config.json"
+LARGEST_CONFIG = 2**20
+"""Bytes."""
+_NUMBERS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+SIZES = ("form", "backbone", "dim", "arms", "horizon", "layers", "heads", "width")
 
 
 def save_policy(policy: InContextPolicy, folder: Path, dtype: torch.dtype = torch.bfloat16) -> None:
     """Write a policy, by default with weights of two bytes; `InContextPolicy.from_pretrained(folder)` reads it too."""
     weights = {name: value.detach().to("cpu", dtype).contiguous() for name, value in policy.state_dict().items()}
     config = PolicyConfig(**policy_sizes(policy.config), architectures=[type(policy).__name__], dtype=str(dtype)[6:])
-    write_atomically(folder / WEIGHTS, save(weights, metadata={"format": "pt"}))
+    sealed = seal(save(weights, metadata={"format": "pt"}), policy_sizes(config))
+    write_atomically(folder / WEIGHTS, sealed)
     write_atomically(folder / CONFIG, (json.dumps(config.to_dict(), indent=1, sort_keys=True) + "\n").encode())
 
 
 def policy_sizes(config: PolicyConfig) -> dict[str, Any]:
     """What a config says about a policy's form and size."""
-    names = ("form", "backbone", "dim", "arms", "horizon", "layers", "heads", "width")
-    return {name: getattr(config, name) for name in names}
+    return {name: getattr(config, name) for name in SIZES}
 
 
 def read_policy(folder: Path) -> InContextPolicy:
@@ -40,9 +49,21 @@ def read_policy(folder: Path) -> InContextPolicy:
     if not path.exists():
         raise InputError(f"policy {folder} has no {WEIGHTS}; name a folder that a training or save_pretrained wrote")
     try:
-        weights = load_file(path)
-    except SafetensorError as error:
+        weights, text = read_sealed(path, load)
+        about = parse(text) if text else {}
+    except Broken as error:
         raise InputError(f"policy {path} is broken or cut off ({error}); copy or train it again") from None
+    for name, size in policy_sizes(config).items():
+        if about and about.get(name) != size:
+            raise InputError(
+                f"policy {folder / CONFIG} says that {name} is {size}, but {WEIGHTS} was written with "
+                f"{about.get(name)!r:.60}; copy or train it again"
+            )
+    if len(weights) < config.layers:
+        raise InputError(
+            f"policy {path} has {len(weights)} tensors, too few for the {config.layers} layers that {CONFIG} claims; "
+            "copy or train it again"
+        )
     with torch.device("meta"):
         policy = InContextPolicy(config)
     expected = {name: value.shape for name, value in policy.state_dict().items()}
@@ -54,6 +75,8 @@ def read_policy(folder: Path) -> InContextPolicy:
             f"{_shape(found.get(name))} there, {_shape(expected.get(name))} is expected"
         )
     for name, value in weights.items():
+        if value.dtype not in _NUMBERS:
+            raise InputError(f"policy {path} has {value.dtype} in {name}; save it in float32, bfloat16 or float16")
         if not bool(value.isfinite().all()):
             raise InputError(f"policy {path} has NaN or infinite weights in {name}; train it again")
     policy.load_state_dict({name: value.float() for name, value in weights.items()}, assign=True)
@@ -68,14 +91,13 @@ def _shape(shape: torch.Size | None) -> str:
 def _read_config(path: Path) -> PolicyConfig:
     if not path.exists():
         raise InputError(f"policy {path.parent} has no {path.name}; name a folder that holds a policy")
-    try:
-        settings = json.loads(path.read_bytes())
-    except ValueError as error:
-        raise InputError(f"policy file {path} is broken ({error}); copy or train it again") from None
-    kind = settings.get("model_type") if isinstance(settings, dict) else None
+    settings = read_json(path, LARGEST_CONFIG, "copy or train it again")
+    kind = settings.get("model_type")
     if kind != PolicyConfig.model_type:
-        raise InputError(f"policy {path.parent} is of kind {kind!r}; a {PolicyConfig.model_type!r} one is needed")
+        raise InputError(
+            f"policy {path.parent} is of kind {kind!r:.60}; a {PolicyConfig.model_type!r} one is needed: name another"
+        )
     try:
-        return PolicyConfig(**settings)
-    except TypeError as error:
-        raise InputError(f"policy file {path} is broken ({error}); copy or train it again") from None
+        return PolicyConfig(**{name: settings[name] for name in SIZES if name in settings})
+    except InputError as error:
+        raise InputError(f"policy file {path}: {error}") from None

@@ -17,6 +17,17 @@ def tokens_in(form: Form, rounds: int) -> int:
     return 2 * rounds - 1 if form == "paper" else rounds
 
 
+MOST_PARAMETERS = 2 * 10**9
+"""8 GB in float32. A config may come from a stranger, and nothing is allocated before it is checked."""
+_MOST = {"layers": 1000, "heads": 1000}
+
+
+def _parameters(form: Form, dim: int, arms: int, horizon: int, layers: int, width: int) -> int:
+    """About how many parameters a policy of these sizes has: blocks, positions, embeddings, head."""
+    offered, outcome = (arms * dim, 2 * dim + 2 * arms) if form == "paper" else (0, 2 * dim)
+    return width * (12 * layers * width + tokens_in(form, horizon) + offered + outcome + max(dim, arms))
+
+
 class PolicyConfig(PreTrainedConfig):  # type: ignore[no-untyped-call]
     """Everything needed to build a policy before its weights are read."""
 
@@ -38,7 +49,12 @@ class PolicyConfig(PreTrainedConfig):  # type: ignore[no-untyped-call]
         require_choice("backbone", backbone, ("gpt2", "relu"))
         sizes = {"dim": dim, "arms": arms, "horizon": horizon, "layers": layers, "heads": heads, "width": width}
         for name, size in sizes.items():
-            require_count(name, size, most=100_000)
+            require_count(name, size, most=_MOST.get(name, 100_000))
+        if (count := _parameters(form, dim, arms, horizon, layers, width)) > MOST_PARAMETERS:
+            raise InputError(
+                f"layers is {layers}, width {width}, horizon {horizon}, dim {dim} and arms {arms}: about {count:.1e} "
+                f"parameters; give sizes that make at most {MOST_PARAMETERS:.0e}"
+            )
         if width % heads:
             raise InputError(f"width is {width} and heads is {heads}; the width must be a multiple of the heads")
         self.form, self.backbone = form, backbone

@@ -56,6 +56,11 @@ class InContextPolicy(PreTrainedModel):  # type: ignore[no-untyped-call]
                 nn.init.normal_(embed.weight, std=0.2 * embed.in_features**-0.5)
             nn.init.normal_(self.positions.weight, std=0.1)
 
+    @classmethod
+    def from_pretrained(cls, *source: Any, **options: Any) -> Any:
+        """As transformers has it, but from safetensors only: a pickle is never opened."""
+        return super().from_pretrained(*source, **{**options, "use_safetensors": True})
+
     def embeddings(self) -> list[nn.Linear]:
         """What turns observations into tokens."""
         return [self.embed_outcome] + ([self.embed_state] if self.config.form == "paper" else [])

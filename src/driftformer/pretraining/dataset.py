@@ -18,12 +18,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load, save
 
 from driftformer.errors import InputError, require_count
 from driftformer.events import sitting
-from driftformer.files import read_json, write_atomically, write_json
+from driftformer.files import is_partial, read_json, tidy, write_atomically, write_json
 from driftformer.models.configuration import tokens_in
 from driftformer.pretraining.collect import check_behaviours, collect
 from driftformer.pretraining.label import check_labels, label
@@ -34,10 +33,13 @@ from driftformer.pretraining.recipes import Recipe
 from driftformer.pretraining.stream import TRAINING_SEED, Batch
 from driftformer.pretraining.worlds import World, describe, worlds_of
 from driftformer.randomness import Randomness
+from driftformer.sealed import Broken, unseal
 from driftformer.simulation.engines import Engine, OnEvent, OnRounds, opened
 from driftformer.simulation.rollout import one_thread
 
 _FORMAT = 1
+
+_HELD = ("arms", "labels", "rewards")
 
 _MEND = "repeat its collect command, which makes it again"
 
@@ -117,7 +119,8 @@ def collect_dataset(
     with opened(engine, workers, address) as crew:
         if kind == "cuda" and (crew.name != "local" or crew.workers > 1):
             raise InputError(f"device is '{device}' with several workers; a GPU takes one, of the engine local")
-        done = _begun(out, about)
+        done = _begun(out, about, len(worlds))
+        tidy(out)
         shards = [
             _Shard(number, place, worlds[place], count, behaviours, labels, seed, device)
             for number, (place, count) in enumerate(_plan(worlds, trajectories, SHARD[kind]))
@@ -160,7 +163,7 @@ class _Manifest:
 
     def add(self, shard: _Shard, content: bytes) -> None:
         """Put a shard in place, then in the list."""
-        name = f"{shard.number:05d}.safetensors"
+        name = _name(shard.number)
         write_atomically(self.folder / "shards" / name, content)
         entry = {"file": name, "world": shard.place, "count": shard.count, "sha256": _checksum(content)}
         if shard.number < len(self._done):  # a broken one, mended
@@ -172,14 +175,24 @@ class _Manifest:
         write_json(self.folder / "manifest.json", {**self._about, "shards": self._done})
 
 
-def _begun(out: Path, about: dict[str, Any]) -> list[dict[str, Any]]:
+def _name(number: int) -> str:
+    return f"{number:05d}.safetensors"
+
+
+def _is_foreign(path: Path) -> bool:
+    """Whether something is none of a dataset's; its shards may have lost their manifest."""
+    return path.name != "shards" and not is_partial(path)
+
+
+def _begun(out: Path, about: dict[str, Any], worlds: int) -> list[dict[str, Any]]:
     """The shards that an earlier collection of the same kind has finished; the folder is claimed if there is none."""
     if not (out / "manifest.json").exists():
-        if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        if out.exists() and (not out.is_dir() or any(map(_is_foreign, out.iterdir()))):
             raise InputError(f"out is '{out}', a file or a folder with other things; name a new folder")
         write_json(out / "manifest.json", {**about, "shards": []})
         return []
     known = read_json(out / "manifest.json")
+    _check_shards(out, known.get("shards"), worlds)
     for key, value in about.items():
         if known.get(key) != value:
             raise InputError(
@@ -189,9 +202,34 @@ def _begun(out: Path, about: dict[str, Any]) -> list[dict[str, Any]]:
     return list(known["shards"])
 
 
+def _check_shards(folder: Path, shards: Any, worlds: int) -> None:
+    """Refuse a manifest that names other files than a dataset's own, or shards that cannot be."""
+
+    def fits(number: int, shard: Any) -> bool:
+        return (
+            isinstance(shard, dict)
+            and shard.get("file") == _name(number)  # so that no manifest leads out of its folder
+            and type(shard.get("world")) is int
+            and 0 <= shard["world"] < worlds
+            and type(shard.get("count")) is int
+            and 0 < shard["count"] <= max(SHARD.values())
+        )
+
+    if not isinstance(shards, list) or not all(fits(number, shard) for number, shard in enumerate(shards)):
+        raise InputError(
+            f"file {folder / 'manifest.json'} is broken (its shards are not those of a dataset); delete it and repeat "
+            "its collect command"
+        )
+
+
 def _is_whole(out: Path, shard: dict[str, Any]) -> bool:
     path = out / "shards" / shard["file"]
-    return path.exists() and _checksum(path.read_bytes()) == shard.get("sha256")
+    return path.is_file() and not _leads_out(path, out) and _checksum(path.read_bytes()) == shard.get("sha256")
+
+
+def _leads_out(path: Path, folder: Path) -> bool:
+    """Whether a shard is a link to somewhere outside its dataset."""
+    return not path.resolve().is_relative_to(folder.resolve())
 
 
 def _collect_shard(shard: _Shard, on_rounds: OnRounds) -> bytes:
@@ -228,7 +266,7 @@ class StoredStream:
         self._folder, self._recipe, self._dim, self._device, self._part = folder, recipe, dim, device, part
         if not (folder / "manifest.json").exists():
             raise InputError(f"data is '{folder}', which holds no dataset; make one with driftformer collect")
-        self._about = read_json(folder / "manifest.json")
+        self._about = read_json(folder / "manifest.json", remedy="delete it and repeat its collect command")
         self.worlds = worlds_of(recipe.worlds)
         self._check()
         self._shards = self._about["shards"]
@@ -236,7 +274,8 @@ class StoredStream:
 
     def _check(self) -> None:
         about = self._about
-        if about.get("format") != _FORMAT or not about.get("shards"):
+        _check_shards(self._folder, about.get("shards"), len(self.worlds))
+        if about.get("format") != _FORMAT or not about["shards"]:
             raise InputError(f"data is '{self._folder}', whose manifest is of another version or empty; collect anew")
         wanted = {
             "worlds": self._recipe.worlds,
@@ -245,16 +284,17 @@ class StoredStream:
             "device": self._device.type,
         }
         for key, value in wanted.items():
-            if about[key] != value:
+            if about.get(key) != value:
                 hint = "features are made from the seed, and each kind of device has its own numbers; "
                 raise InputError(
-                    f"data is '{self._folder}', where {key} is {about[key]}, but the training has {value}; "
+                    f"data is '{self._folder}', where {key} is {about.get(key)!s:.200}, but the training has {value}; "
                     f"{hint if key == 'device' else ''}collect it anew for this"
                 )
         collected = sum(shard["count"] for shard in about["shards"])
-        if collected != about["trajectories"]:
+        require_count(f"the seed of dataset {self._folder}", about.get("seed", -1), 0, most=2**62)
+        if collected != about.get("trajectories"):
             raise InputError(
-                f"data is '{self._folder}', with {collected} of {about['trajectories']} trajectories; finish "
+                f"data is '{self._folder}', with {collected} of {about.get('trajectories')} trajectories; finish "
                 "collecting with the same command"
             )
 
@@ -270,7 +310,7 @@ class StoredStream:
     def generation(self, number: int, step: int, player: Player) -> Iterator[Batch]:
         place = self._shard_of(number)
         shard, world = self._shards[place], self.world_of(number, step)
-        stored = self._read(shard)
+        stored = self._read(shard, world)
         randomness = Randomness(TRAINING_SEED + self._about["seed"], (place,), size=shard["count"], device=self._device)
         with torch.no_grad():
             problems = unroll(world.environment, randomness, self._dim)
@@ -288,16 +328,23 @@ class StoredStream:
                 stored["labels"][rows].long(),
             )
 
-    def _read(self, shard: dict[str, Any]) -> dict[str, torch.Tensor]:
+    def _read(self, shard: dict[str, Any], world: World) -> dict[str, torch.Tensor]:
         path = self._folder / "shards" / shard["file"]
         if not path.exists():
             raise InputError(f"dataset shard {path} is missing; {_MEND}")
+        if _leads_out(path, self._folder):
+            raise InputError(f"dataset shard {path} is a link out of its folder; {_MEND}")
         content = path.read_bytes()
         if _checksum(content) != shard.get("sha256"):
             raise InputError(
                 f"dataset shard {path} does not match its checksum; repeat its collect command, which mends it"
             )
         try:
-            return {name: value.to(self._device) for name, value in load(content).items()}
-        except SafetensorError as error:
+            stored, _ = unseal(content, load)
+        except Broken as error:
             raise InputError(f"dataset shard {path} is broken ({error}); {_MEND}") from None
+        size, arms = (shard["count"], world.environment.horizon), world.environment.arms
+        fits = {name: value.shape for name, value in stored.items()} == dict.fromkeys(_HELD, size)
+        if not fits or any(int(stored[name].max()) >= arms or int(stored[name].min()) < 0 for name in _HELD[:2]):
+            raise InputError(f"dataset shard {path} is not of these worlds (other names, sizes or arms); {_MEND}")
+        return {name: value.to(self._device) for name, value in stored.items()}

@@ -1,14 +1,21 @@
-"""The log of a training: one line a step, and TensorBoard's files."""
+"""The log of a training: one line a step, and TensorBoard's files.
+
+The training's state says how many bytes of the log belong to its steps, and their checksum. What stands behind them, be
+it steps that will come again or half a line of a killed write, is cut off when the training goes on.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
-from driftformer.files import write_atomically
+from driftformer.errors import InputError
+from driftformer.files import named, write_atomically
 from driftformer.pretraining.state import Progress
 
 
@@ -20,25 +27,27 @@ class Log:
         self._path = out / "log.jsonl"
         self._waiting: list[tuple[str, int, Tensor, float, float | None]] = []
         self.latest: Tensor | None = None
-        self._forget_after(progress)
+        kept = self._kept(progress)
+        self._digest, self._length = hashlib.sha256(kept), len(kept)
+        write_atomically(self._path, kept)
         from torch.utils.tensorboard import SummaryWriter
 
         self._board = SummaryWriter(str(out / "tensorboard"))
 
-    def _forget_after(self, progress: Progress) -> None:
-        """Steps after the saved state will come again; of a killed write half a line may be left."""
-        if not self._path.exists():
-            return
-        done = {"labels": progress.step, "regret": progress.tuning_step}
-        kept = []
-        for line in self._path.read_text().splitlines():
-            try:
-                entry = json.loads(line)
-            except ValueError:
-                continue
-            if entry["step"] <= done[entry["phase"]]:
-                kept.append(line)
-        write_atomically(self._path, "".join(f"{line}\n" for line in kept).encode())
+    def _kept(self, progress: Progress) -> bytes:
+        """What was logged up to the saved state."""
+        if not self._path.exists() or not progress.step + progress.tuning_step:
+            return b""
+        content = self._path.read_bytes()
+        if not progress.log_sha256:  # a state of an older version
+            return content
+        kept = content[: progress.log_bytes]
+        if hashlib.sha256(kept).hexdigest() != progress.log_sha256:
+            raise InputError(
+                f"log {self._path} does not match its checksum in the training's state; delete it, and the training "
+                "goes on with a log that begins there"
+            )
+        return kept
 
     def keep(self, phase: str, step: int, loss: Tensor, rate: float, regret: float | None = None) -> None:
         self.latest = loss.detach()
@@ -46,12 +55,24 @@ class Log:
 
     def settle(self) -> None:
         """Write what waits."""
-        with self._path.open("a") as file:
-            for phase, step, loss, rate, regret in self._waiting:
-                entry: dict[str, Any] = {"phase": phase, "step": step, "loss": float(loss), "rate": rate}
-                entry |= {} if regret is None else {"regret": regret}
-                file.write(json.dumps(entry) + "\n")
+        lines = []
+        for phase, step, loss, rate, regret in self._waiting:
+            entry: dict[str, Any] = {"phase": phase, "step": step, "loss": float(loss), "rate": rate}
+            entry |= {} if regret is None else {"regret": regret}
+            lines.append(json.dumps(entry) + "\n")
+        content = "".join(lines).encode()
+        with named(self._path), self._path.open("ab") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        self._digest.update(content)
+        self._length += len(content)
         self._waiting.clear()
+
+    def mark(self, progress: Progress) -> None:
+        """Write what waits, and note in the progress how much of the log belongs to it."""
+        self.settle()
+        progress.log_bytes, progress.log_sha256 = self._length, self._digest.hexdigest()
 
     def write(self, at: int, speed: float, teraflops: float, regret: float | None) -> None:
         """Write what waits, and tell TensorBoard."""

@@ -7,18 +7,19 @@ step alone.
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
+from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from driftformer.errors import InputError
 from driftformer.files import write_atomically
 from driftformer.pretraining.recipes import Recipe
+from driftformer.sealed import Broken, parse, read_sealed, seal
 
 _FORMAT = 1
 
@@ -34,6 +35,8 @@ class Progress:
     tokens: int = 0  # tokens seen
     best: float | None = None  # least regret so far, as a share of the uniform policy's
     best_at: int = 0  # the step, of either kind, where that was
+    log_bytes: int = 0  # of the log that belong to these steps
+    log_sha256: str = ""  # their checksum
 
 
 def _names(optimizer: torch.optim.Optimizer, policy: nn.Module) -> dict[str, nn.Parameter]:
@@ -60,7 +63,7 @@ def save_state(
             tensors[f"optimizer.{name}:{key}"] = value
     content = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
     about = {"format": _FORMAT, "recipe": _fixed(recipe), "setting": setting, "progress": asdict(progress)}
-    write_atomically(path, save(content, metadata={"driftformer": json.dumps(about)}))
+    write_atomically(path, seal(save(content), about))
 
 
 def _fixed(recipe: Recipe) -> dict[str, Any]:
@@ -72,13 +75,12 @@ def load_state(
 ) -> Progress:
     """Take up a training where it stopped; refuse a state that is broken or of another recipe."""
     try:
-        with safe_open(path, framework="pt") as file:
-            about: dict[str, Any] = json.loads(file.metadata()["driftformer"])
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        tensors, text = read_sealed(path, load)
+        about = parse(text)
         stored = {"format": about["format"], **about["recipe"], **about["setting"]}
-        progress = Progress(**about["progress"])
-    except (SafetensorError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"training state {path} is broken ({error}); delete its folder and begin again") from None
+        progress = _progress(about["progress"])
+    except (Broken, KeyError, TypeError) as error:
+        raise _broken(path, error) from None
     asked = json.loads(json.dumps({"format": _FORMAT, **_fixed(recipe), **setting}))
     for key, value in asked.items():
         if stored.get(key) != value:
@@ -86,6 +88,7 @@ def load_state(
                 f"training state {path} is of another training ({key} is {_brief(stored.get(key))} there and "
                 f"{_brief(value)} here); repeat that one, or name another folder"
             )
+    _check_tensors(path, tensors, policy, optimizer)
     weights = {name.removeprefix("weights."): value for name, value in tensors.items() if name.startswith("weights.")}
     policy.load_state_dict(weights)
     for name, parameter in _names(optimizer, policy).items():
@@ -97,6 +100,35 @@ def load_state(
                 for key, value in moments.items()
             }
     return progress
+
+
+def _progress(stored: dict[str, Any]) -> Progress:
+    """Where a training stood; numbers only where numbers belong."""
+    progress = Progress(**stored)
+    counts = (progress.step, progress.generation, progress.tuning_step, progress.tokens, progress.log_bytes)
+    plain = all(type(count) is int and 0 <= count < 2**62 for count in (*counts, progress.best_at))
+    timed = isinstance(progress.seconds, (int, float)) and 0 <= progress.seconds < math.inf
+    judged = progress.best is None or (isinstance(progress.best, float) and math.isfinite(progress.best))
+    if not (plain and timed and judged and isinstance(progress.log_sha256, str)):
+        raise TypeError(f"progress is {_brief(stored)}")
+    return progress
+
+
+def _check_tensors(path: Path, tensors: dict[str, Tensor], policy: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+    """Refuse a state whose tensors are not those of this policy and its optimizer."""
+    expected = {f"weights.{name}": value.shape for name, value in policy.state_dict().items()}
+    trained = {f"optimizer.{name}": parameter.shape for name, parameter in _names(optimizer, policy).items()}
+    for name, value in tensors.items():
+        owner, colon, moment = name.rpartition(":")
+        shape = (trained.get(owner) if moment != "step" else torch.Size()) if colon else expected.pop(name, None)
+        if value.shape != shape or (colon and owner not in trained) or not value.dtype.is_floating_point:
+            raise _broken(path, f"{_brief(name)} does not belong there")
+    if expected:
+        raise _broken(path, f"{next(iter(expected))} is missing")
+
+
+def _broken(path: Path, why: object) -> InputError:
+    return InputError(f"training state {path} is broken ({why}); delete its folder and begin again")
 
 
 def _brief(value: Any) -> str:

@@ -25,7 +25,7 @@ from torch.nn import functional
 
 from driftformer.errors import InputError, require_count, require_real
 from driftformer.events import sitting
-from driftformer.files import read_json, write_json
+from driftformer.files import read_json, tidy, write_json
 from driftformer.models.checkpoints import policy_sizes, read_policy, save_policy
 from driftformer.models.configuration import PolicyConfig, tokens_in
 from driftformer.models.incontext import InContextPolicy, placed
@@ -176,9 +176,11 @@ class _Training:
             "weights at the start": None if recipe.start is None else digest_of(recipe.start),
         }
         self._progress = Progress()
+        tidy(out)
         self._state = out / "state.safetensors"
         if self._state.exists():
             self._progress = load_state(self._state, recipe, self._setting, self._policy, self._optimizer)
+            self._check_best()
         self._player = Player(self._policy)
         if not on_cpu:
             torch.set_float32_matmul_precision("high")
@@ -344,6 +346,20 @@ class _Training:
                 write_json(self._out / "best" / TRAINING, self._made())
         return share
 
+    def _check_best(self) -> None:
+        """Refuse to go on beside a best policy that is gone or broken: it would never be made again."""
+        if self._progress.best is None:
+            return
+        made, remedy = self._out / "best" / TRAINING, f"put it back from a copy, or delete {self._out} and train again"
+        try:
+            read_policy(self._out / "best")
+        except InputError as error:
+            raise InputError(f"{error}: {remedy}") from None
+        if not made.exists():
+            raise InputError(f"file {made} is missing; {remedy}")
+        if not isinstance(read_json(made, remedy=remedy).get("progress"), dict):
+            raise InputError(f"file {made} is broken (it does not tell the training's progress); {remedy}")
+
     def _made(self) -> dict[str, Any]:
         """How the policy was made, as its card will tell."""
         cuda = self._device.type == "cuda"
@@ -354,7 +370,7 @@ class _Training:
             "worlds": describe(self._stream.worlds),
             "data": self._stream.identity,
             "processes": self._accelerator.num_processes,
-            "progress": asdict(self._progress),
+            "progress": {key: value for key, value in asdict(self._progress).items() if not key.startswith("log_")},
             "device": torch.cuda.get_device_name() if cuda else "CPU core",
             "torch": torch.__version__,
         }
@@ -376,7 +392,7 @@ class _Training:
                 made["progress"] |= {"best": kept["best"], "best_at": kept["best_at"]}
                 write_json(best, made)
             if self._log is not None:
-                self._log.settle()
+                self._log.mark(progress)
             save_state(self._state, self._recipe, self._setting, self._policy, self._optimizer, progress)
         self._saved_at = time.perf_counter()
 

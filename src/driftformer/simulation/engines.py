@@ -142,8 +142,9 @@ class LocalEngine:
                     "without an `if __name__ == '__main__'` guard); run again to compute what is missing, or use "
                     "workers=1"
                 ) from error
-            finally:
+            except BaseException:  # who stops early does not wait; who is done does, or one still starting would crash
                 pool.shutdown(wait=False, cancel_futures=True)
+                raise
 
     def _check_can_travel(self, job: Job) -> None:
         """Refuse what another process could not be told, such as a drift that is a lambda."""

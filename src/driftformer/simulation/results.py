@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import struct
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -25,14 +24,15 @@ from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+from driftformer.agents.ridge import LONG
 from driftformer.environments.identity import is_identified
 from driftformer.errors import InputError
 from driftformer.events import EVENTS
-from driftformer.files import read_json, write_atomically, write_json
+from driftformer.files import is_partial, read_json, tidy, write_atomically, write_json
 from driftformer.randomness import CHUNK
+from driftformer.sealed import Broken, read_sealed
 from driftformer.simulation.chunks import Chunk
 from driftformer.simulation.regret import ChunkRegret
 
@@ -40,6 +40,9 @@ CONFIG = "config.json"
 
 FORMAT = 2
 """Changes when stored numbers change their meaning, or when the same seed would give others."""
+
+LONG_FORMAT = 3
+"""The same for problems past `LONG` rounds: since they are learned in float64, their seeds give other numbers."""
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -53,7 +56,8 @@ class ResultsFolder:
     def __init__(self, path: Path | str, config: dict[str, Any]) -> None:
         """Open a folder, or begin one; refuse one whose results belong to something else."""
         self.path = Path(path)
-        self.config = json.loads(json.dumps({"format": FORMAT, **config}))
+        current = LONG_FORMAT if config["environment"]["horizon"] > LONG else FORMAT
+        self.config = json.loads(json.dumps({"format": current, **config}))
         self._fingerprint = hashlib.sha256(json.dumps(self.config, sort_keys=True).encode()).hexdigest()
         known = self.path / CONFIG
         if self.path.exists() and not self.path.is_dir():
@@ -74,6 +78,7 @@ class ResultsFolder:
             raise InputError(
                 f"out is '{self.path}', a folder that is not empty and holds no results; name a new or empty one"
             )
+        tidy(self.path)
 
     def claim(self) -> None:
         """Say whose results these are, if that is not said yet."""
@@ -120,13 +125,11 @@ class ResultsFolder:
         write_atomically(path, save(content, metadata=stamp))
 
     def _read(self, path: Path) -> dict[str, NDArray[Any]]:
-        content = path.read_bytes()
         try:
-            arrays = load(content)
-            (length,) = struct.unpack("<Q", content[:8])
-            config, checksum = json.loads(content[8 : 8 + length])["__metadata__"]["driftformer"].split()
-        except (SafetensorError, ValueError, KeyError) as error:
+            arrays, stamp = read_sealed(path, load)
+        except Broken as error:
             raise _broken(path, str(error)) from None
+        config, _, checksum = stamp.partition(" ")
         if checksum != _checksum(arrays):
             raise _broken(path, "its checksum does not match")
         if config != self._stamp(path):
@@ -141,7 +144,7 @@ class ResultsFolder:
 
 def _is_foreign(path: Path) -> bool:
     """Whether a file is none of ours; a killed write may have left a partial one."""
-    return not path.name.endswith(".partial") and path.name != EVENTS
+    return not is_partial(path) and path.name != EVENTS
 
 
 def _broken(path: Path, why: str) -> InputError:
