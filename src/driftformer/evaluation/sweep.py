@@ -32,7 +32,7 @@ from driftformer.evaluation.grid import OPTION, Grid, Variant
 from driftformer.evaluation.plan import Plan
 from driftformer.evaluation.progress import Progress, told_by
 from driftformer.events import EVENTS, sitting
-from driftformer.files import write_atomically, write_json
+from driftformer.files import is_partial, write_atomically, write_json
 from driftformer.randomness import CHUNK
 from driftformer.simulation.chunks import Task, chunks_for, compute
 from driftformer.simulation.engines import Engine, opened
