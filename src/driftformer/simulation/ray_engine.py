@@ -41,7 +41,8 @@ STILLBORN = 20
 _PATIENCE = 60.0
 """Seconds to wait for a cluster that has no core left."""
 
-_QUIET = {
+_SETTINGS = {
+    "RAY_worker_niceness": "0",  # 15 by default: beside any other program, workers would hardly run
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_DEDUP_LOGS_SKIP_REGEX": ".",  # what Ray says about a lost worker; we say it ourselves
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # or it warns of its own future
@@ -49,10 +50,10 @@ _QUIET = {
 
 
 def _import_ray() -> Any:
-    """Ray, with its voice lowered; the settings only count where it was not imported before."""
+    """Ray, with its voice lowered; our settings only count where it was not imported before."""
     if find_spec("ray") is None:
         raise InputError("engine is 'ray', but Ray is not installed; pip install 'driftformer[ray]', or use local")
-    for name, value in _QUIET.items():
+    for name, value in _SETTINGS.items():
         os.environ.setdefault(name, value)
     import ray
 
