@@ -13,6 +13,7 @@ from typing import Any
 
 from safetensors.numpy import load
 
+from driftformer.events import EVENTS
 from driftformer.files import is_partial, read_json
 from driftformer.models.checkpoints import SIZES
 from driftformer.sealed import parse, unseal
@@ -52,7 +53,7 @@ class Scenario:
 
 
 def _counts(name: str, path: Path) -> bool:
-    return "tensorboard/" not in name and path.name != "timing.json" and not is_partial(path)
+    return "tensorboard/" not in name and path.name not in ("timing.json", EVENTS) and not is_partial(path)
 
 
 _OF_ONE_RUN = ("seconds", "log_bytes", "log_sha256")

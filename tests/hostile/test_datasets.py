@@ -17,6 +17,7 @@ from safetensors.torch import load, save
 from driftformer.errors import InputError
 from driftformer.models.incontext import InContextPolicy
 from driftformer.pretraining.dataset import StoredStream, collect_dataset
+from driftformer.pretraining.parts import Part
 from driftformer.pretraining.play import Player
 from driftformer.pretraining.recipes import recipe_of
 from driftformer.pretraining.train import policy_config
@@ -47,7 +48,7 @@ def make(out: Path) -> Path:
 
 def read(folder: Path, player: Player) -> int:
     """Read all of a dataset; the number of its trajectories."""
-    stream = StoredStream(folder, TINY, 4, torch.device("cpu"))
+    stream = StoredStream(folder, TINY, 4, torch.device("cpu"), Part(8))
     return sum(len(batch.arms) for number in range(2) for batch in stream.generation(number, 0, player))
 
 

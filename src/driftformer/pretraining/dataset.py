@@ -21,7 +21,7 @@ import torch
 from safetensors.torch import load, save
 
 from driftformer.errors import InputError, require_count
-from driftformer.events import sitting
+from driftformer.events import EVENTS, sitting
 from driftformer.files import is_partial, read_json, tidy, write_atomically, write_json
 from driftformer.models.configuration import tokens_in
 from driftformer.pretraining.collect import check_behaviours, collect
@@ -181,7 +181,7 @@ def _name(number: int) -> str:
 
 def _is_foreign(path: Path) -> bool:
     """Whether something is none of a dataset's; its shards may have lost their manifest."""
-    return path.name != "shards" and not is_partial(path)
+    return path.name not in ("shards", EVENTS) and not is_partial(path)
 
 
 def _begun(out: Path, about: dict[str, Any], worlds: int) -> list[dict[str, Any]]:
