@@ -108,11 +108,11 @@ def report(turns: int) -> list[str]:
     return [f"One thread, {turns} turns, {versions}.", "", *lines]
 
 
-def put(place: str, lines: list[str]) -> None:
-    """Replace what stands between two marks in docs/benchmarks.md."""
+def put(place: str, lines: list[str], page: Path = PAGE) -> None:
+    """Replace what stands between two marks in a page of the docs."""
     begin, end = f"<!-- {place}: begin -->", f"<!-- {place}: end -->"
-    before, _, rest = PAGE.read_text().partition(begin)
-    PAGE.write_text("\n".join([before + begin, *lines, end]) + rest.partition(end)[2])
+    before, _, rest = page.read_text().partition(begin)
+    page.write_text("\n".join([before + begin, *lines, end]) + rest.partition(end)[2])
 
 
 def main() -> None:

@@ -6,14 +6,16 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
+from accelerate import DistributedType
 
 from driftformer.errors import InputError
 from driftformer.models.incontext import InContextPolicy
 from driftformer.pretraining.dataset import StoredStream, collect_dataset
-from driftformer.pretraining.parts import Part
+from driftformer.pretraining.parts import Part, part_of
 from driftformer.pretraining.play import Player
 from driftformer.pretraining.recipes import recipe_of
 from driftformer.pretraining.stream import FreshStream
@@ -26,6 +28,12 @@ CPU = torch.device("cpu")
 def test_processes_that_cannot_share_the_shards_are_refused() -> None:
     with pytest.raises(InputError, match="shards is 8, which 3 processes cannot share evenly"):
         Part(8, 0, 3)
+
+
+def test_weights_that_would_be_shared_out_are_refused() -> None:
+    launched = SimpleNamespace(distributed_type=DistributedType.FSDP)
+    with pytest.raises(InputError, match="accelerate is set to FSDP, but a policy is small enough"):
+        part_of(launched, 8)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("processes", [2, 4, 8])

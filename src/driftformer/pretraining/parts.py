@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+from accelerate import Accelerator, DistributedType
 from torch import Tensor
 
 from driftformer.errors import InputError
@@ -46,3 +47,14 @@ class Part:
     def rows(self, size: int, device: torch.device) -> Tensor:
         """Places in this process' data, `[S, size]`: every shard's rows lie together."""
         return torch.arange(self.count * size, device=device).view(self.count, size)
+
+
+def part_of(accelerator: Accelerator, shards: int) -> Part:
+    """What this process makes; every process has all weights, so ways to share those out are refused."""
+    kind = accelerator.distributed_type
+    if kind not in (DistributedType.NO, DistributedType.MULTI_CPU, DistributedType.MULTI_GPU):
+        raise InputError(
+            f"accelerate is set to {kind.value}, but a policy is small enough to be on every device as a whole; "
+            "launch it with --multi_gpu, or with torchrun on CPUs"
+        )
+    return Part(shards, accelerator.process_index, accelerator.num_processes)

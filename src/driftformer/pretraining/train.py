@@ -37,7 +37,7 @@ from driftformer.pretraining.label import OPTIMAL, check_labels
 from driftformer.pretraining.log import Log
 from driftformer.pretraining.memory import fitting_tokens
 from driftformer.pretraining.meter import Meter, training_flops_per_token
-from driftformer.pretraining.parts import Part
+from driftformer.pretraining.parts import part_of
 from driftformer.pretraining.play import Player
 from driftformer.pretraining.recipes import Recipe
 from driftformer.pretraining.state import Progress, load_state, save_state
@@ -165,7 +165,7 @@ class _Training:
             fused=not on_cpu,
             capturable=not on_cpu,
         )
-        self._part = Part(recipe.shards, self._accelerator.process_index, self._accelerator.num_processes)
+        self._part = part_of(self._accelerator, recipe.shards)
         self._stream = self._open(data)
         self._judge = Judge(self._stream.worlds, evaluate_problems, self._policy.config.dim, self._device)
         dim = self._policy.config.dim
