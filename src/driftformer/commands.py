@@ -233,6 +233,10 @@ class Pretrain:
     """Highest learning rate of those."""
     tuning_future: float | None = None
     """Weight of the regret still to come."""
+    tuning_sharpen: float | None = None
+    """What the logits are multiplied by before those."""
+    shards: int | None = None
+    """Parts of every step's data, which processes share out."""
 
 
 @dataclass(frozen=True)
