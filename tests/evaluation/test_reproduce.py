@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,16 @@ def test_a_report_of_a_folder_with_a_hole_says_what_to_do(reproduction: Path, tm
     (tmp_path / "copy" / "low" / "windows" / "summary.json").unlink()
     with pytest.raises(InputError, match="run `driftformer reproduce low` again"):
         write_report(tmp_path / "copy")
+
+
+def test_a_folder_of_a_version_with_fewer_agents_says_what_to_do(
+    reproduction: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = EXPERIMENTS["low"].cases[0]
+    more = replace(EXPERIMENTS["low"], cases=(replace(case, agents=(*case.agents, "weighted-linucb")),))
+    monkeypatch.setitem(EXPERIMENTS, "low", more)
+    with pytest.raises(InputError, match="no results of weighted-linucb; run `driftformer reproduce low` again"):
+        write_report(reproduction)
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)

@@ -205,4 +205,9 @@ def _read_case(out: Path, experiment: Experiment, case: Case) -> dict[str, Any]:
     changes = _read(folder / NONSTATIONARITY, experiment.name)
     if not (folder / "summary.json").exists():
         raise InputError(f"folder {folder} has no summary.json; run `driftformer reproduce {experiment.name}` again")
-    return read_summary(folder / "summary.json") | {"nonstationarity": changes}
+    summary = read_summary(folder / "summary.json")
+    absent = [agent for agent in case.agents if agent not in summary["agents"]]
+    if absent:  # made by an earlier version
+        again = f"run `driftformer reproduce {experiment.name}` again"
+        raise InputError(f"folder {folder} has no results of {', '.join(absent)}; {again}")
+    return summary | {"nonstationarity": changes}
