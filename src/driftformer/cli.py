@@ -155,6 +155,7 @@ def _reproduce(command: Reproduce) -> None:
         seed=command.seed,
         **vars(command.crew),
         device=command.device,
+        pretrain=command.pretrain,
         on_result=lambda case, result: _print_table(result),
     )
     draw_experiments(command.out)

@@ -94,6 +94,8 @@ class Reproduce:
     """Runs of every agent, instead of the scale's."""
     seed: int = 0
     """Root of all randomness."""
+    pretrain: bool = False
+    """Train the policies first, as their recipes say, instead of playing the shipped ones: for a GPU."""
     out: Path = Path("runs/reproduce")
     """Folder for results, figures and the report."""
     device: str = "cpu"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
-from driftformer.agents.base import Agent
 from driftformer.environments.base import Environment
 from driftformer.environments.presets import make_env
 from driftformer.errors import InputError
-from driftformer.evaluation.plan import Plan
+from driftformer.evaluation.plan import Agents, Plan
 from driftformer.evaluation.progress import Progress, told_by
 from driftformer.evaluation.result import Result
 from driftformer.events import sitting
@@ -21,7 +20,7 @@ from driftformer.simulation.rollout import check_device
 
 def evaluate(
     environment: Environment | str,
-    agents: Sequence[Agent | str],
+    agents: Agents,
     *,
     runs: int = 200,
     fewer_runs: Mapping[str, int] | None = None,
@@ -39,7 +38,8 @@ def evaluate(
     With `out`, results are kept in that folder and only what it lacks is computed: more runs, more agents, or what a
     killed run left undone; its summary is of the latest call. The same seed gives the same numbers, bit for bit,
     whatever the number of workers, the other agents or the interruptions. `trajectories` also keeps every arm and
-    reward there. Slow agents may play only the first problems: `fewer_runs` says how many, by name.
+    reward there. Agents given as a mapping are called by its keys. Slow agents may play only the first problems:
+    `fewer_runs` says how many, by name.
 
     `engine` is local, with `workers` processes of this machine (one if not said), or ray: the cluster at `address`, or
     one of this machine with so many workers (all cores if not said). An engine that is handed in is used and left open.

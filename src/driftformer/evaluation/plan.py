@@ -23,6 +23,9 @@ from driftformer.simulation.regret import ChunkRegret
 from driftformer.simulation.results import Arrays, ResultsFolder
 from driftformer.simulation.rollout import Trajectories, check_applies, check_device
 
+Agents = Sequence[Agent | str] | Mapping[str, Agent | str]
+"""Those to compare, perhaps under other names than their own."""
+
 
 class Plan:
     """Some agents in one environment: which chunks are known, which are missing."""
@@ -30,7 +33,7 @@ class Plan:
     def __init__(
         self,
         environment: Environment,
-        agents: Sequence[Agent | str],
+        agents: Agents,
         *,
         runs: int,
         fewer_runs: Mapping[str, int] | None = None,
@@ -125,14 +128,15 @@ class Plan:
         return timing
 
 
-def by_name(agents: Sequence[Agent | str]) -> dict[str, Agent]:
+def by_name(agents: Agents) -> dict[str, Agent]:
     """Agents under the names they were asked for by."""
-    if not isinstance(agents, (list, tuple)) or not agents:
+    if not isinstance(agents, (list, tuple, Mapping)) or not agents:
         raise InputError(f"agents is {agents!r}; give a list with at least one, as `driftformer list` shows them")
     players: dict[str, Agent] = {}
-    for asked in agents:
+    named = agents.items() if isinstance(agents, Mapping) else ((None, asked) for asked in agents)
+    for given, asked in named:
         agent = make_agent(asked) if isinstance(asked, str) else check_agent(asked)
-        name = asked if isinstance(asked, str) else label(agent)
+        name = given or (asked if isinstance(asked, str) else label(agent))
         if full_label(agent) in {full_label(other) for other in players.values()}:
             raise InputError(f"agents: '{name}' stands twice; name each agent once")
         players[name] = agent

@@ -16,7 +16,6 @@ from rich.text import Text
 from driftformer.events import EventLog, are_json_lines, say
 
 if TYPE_CHECKING:
-    from driftformer.experiments.trainings import Training
     from driftformer.pretraining.train import Report
     from driftformer.simulation.engines import OnEvent
 
@@ -176,10 +175,10 @@ class TrainingsProgress:
         if self._line is not None:
             self._line.__exit__(kind, error, at)
 
-    def show(self, training: Training, report: Report) -> None:
-        if training.name != self._of:
+    def show(self, label: str, report: Report) -> None:
+        if label != self._of:
             self.__exit__(None, None, None)
-            self._line, self._of = TrainingProgress(training.label, report.steps, 0).__enter__(), training.name
+            self._line, self._of = TrainingProgress(label, report.steps, 0).__enter__(), label
         assert self._line is not None
         self._line.show(report)
 

@@ -3,6 +3,7 @@
 OUT/reproduction.json            which scale and seed; which experiments are there
 OUT/EXPERIMENT/CASE/             results of one evaluation (see `evaluate`), and how much its world changes
 OUT/EXPERIMENT/results.json      of an experiment that trains policies (see `trained.py`)
+OUT/policies/NAME/               trainings of the policies (with `pretrain`)
 OUT/stories/                     single runs that the report shows: MASTER's schedule, a policy that follows a cosine
 OUT/figures/                     a figure of each experiment, as PNG and SVG
 OUT/report.html                  all of it on one page
@@ -10,7 +11,9 @@ OUT/report.html                  all of it on one page
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,7 @@ from driftformer.environments.presets import build
 from driftformer.errors import InputError, require_count, unknown_name
 from driftformer.evaluation.evaluate import evaluate
 from driftformer.evaluation.figures import Column, draw_grid, draw_sweep
+from driftformer.evaluation.pretrained import in_place, pretrain_policies
 from driftformer.evaluation.progress import TrainingsProgress
 from driftformer.evaluation.rates import measure_rates
 from driftformer.evaluation.result import Result
@@ -50,11 +54,13 @@ def reproduce(
     engine: str | Engine = "local",
     address: str | None = None,
     device: str = "cpu",
+    pretrain: bool = False,
     on_result: Callable[[Case, Result], None] | None = None,
 ) -> None:
     """Compute what `out` lacks of some experiments; `runs`, for all agents, instead of the scale's.
 
-    `workers`, `engine` and `address` are those of `evaluate`; trainings and the theory stay in this process.
+    `workers`, `engine` and `address` are those of `evaluate`; trainings and the theory stay in this process. With
+    `pretrain` the policies are trained here first, instead of the shipped ones.
     """
     if not names:
         raise InputError(f"experiments is empty; name at least one of {', '.join(NAMES)}")
@@ -63,7 +69,10 @@ def reproduce(
             raise unknown_name("experiment", name, NAMES)
     if runs is not None:
         require_count("runs", runs, 2)
-    about = _about(out, {"scale": scale, "runs": runs, "seed": seed, "device": device})
+    about = _about(out, {"scale": scale, "runs": runs, "seed": seed, "device": device, "pretrain": pretrain})
+    if pretrain:
+        _pretrain(names, out, device)
+    whose = functools.partial(in_place, out=out) if pretrain else str
     with opened(engine, workers, address) as crew:
         for name in names:
             if name in TRAININGS:
@@ -76,14 +85,23 @@ def reproduce(
             else:
                 for case in EXPERIMENTS[name].cases:
                     folder = out / name / case.name
-                    result = _play(case, folder, scale, runs, seed, crew, device)
+                    result = _play(case, whose, folder, scale, runs, seed, crew, device)
                     _measure_changes(case, folder, seed)
                     if on_result is not None:
                         on_result(case, result)
             about["experiments"] = [one for one in NAMES if one in {*about["experiments"], name}]
             write_json(out / ABOUT, about)
     for story in STORIES:
-        tell(story, out / "stories" / f"{story.name}.json", seed)
+        tell(replace(story, agent=whose(story.agent)), out / "stories" / f"{story.name}.json", seed)
+
+
+def _pretrain(names: Sequence[str], out: Path, device: str) -> None:
+    """All policies of some experiments, and of the single runs."""
+    agents = [
+        agent for name in names if name in EXPERIMENTS for case in EXPERIMENTS[name].cases for agent in case.agents
+    ]
+    with TrainingsProgress() as bar:
+        pretrain_policies([*agents, *(story.agent for story in STORIES)], out, device, bar.show)
 
 
 def _about(out: Path, asked: dict[str, Any]) -> dict[str, Any]:
@@ -93,8 +111,10 @@ def _about(out: Path, asked: dict[str, Any]) -> dict[str, Any]:
         return {**asked, "experiments": []}
     found: dict[str, Any] = read_json(path)
     for key, value in asked.items():
-        if found.get(key) != value:
-            raise InputError(f"folder {out} was made with {key} {found.get(key)}, not {value}; name another --out")
+        if found.get(key, False) != value:
+            raise InputError(
+                f"folder {out} was made with {key} {found.get(key, False)}, not {value}; name another --out"
+            )
     return {**found, "experiments": _experiments(path, found)}
 
 
@@ -106,12 +126,21 @@ def _experiments(path: Path, found: Mapping[str, Any]) -> list[str]:
     return names
 
 
-def _play(case: Case, folder: Path, scale: str, runs: int | None, seed: int, crew: Engine, device: str) -> Result:
+def _play(
+    case: Case,
+    whose: Callable[[str], str],
+    folder: Path,
+    scale: str,
+    runs: int | None,
+    seed: int,
+    crew: Engine,
+    device: str,
+) -> Result:
     counts = {agent: runs or scale_of(scale).runs_of(agent, case.preset.horizon) for agent in case.agents}
     most = max(counts.values())
     return evaluate(
         build(case.preset),
-        list(case.agents),
+        {agent: whose(agent) for agent in case.agents},
         runs=most,
         fewer_runs={agent: count for agent, count in counts.items() if count < most},
         seed=seed,

@@ -33,7 +33,7 @@ RESULTS = "results.json"
 REFERENCES = ("linucb", "discounted-linucb@gamma=0.9", "oracle")
 _PROBLEMS = {"quick": 1024, "paper": 2048}
 
-OnReport = Callable[[Training, Report], None]
+OnReport = Callable[[str, Report], None]
 
 
 def run_trainings(
@@ -75,7 +75,7 @@ def _train(training: Training, recipe: Recipe, folder: Path, device: str, on_rep
             seed=recipe.seed,
             device=device,
         )
-    report = None if on_report is None else lambda one: on_report(training, one)
+    report = None if on_report is None else lambda one: on_report(training.label, one)
     train(recipe, folder / "training", device=device, data=data, evaluate_every=recipe.steps, on_report=report)
 
 
