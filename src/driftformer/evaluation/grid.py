@@ -228,11 +228,11 @@ def read_file(path: Path) -> Asked:
     try:
         text = path.read_text(encoding="utf-8")
         _check_shape(path, text)
-        asked = yaml.safe_load(text)
+        asked = yaml.load(text, Loader=_Strict)
     except (yaml.YAMLError, ValueError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"grid file {path} is no YAML ({' '.join(str(error).split())[:200]})") from None
+        raise InputError(f"grid file {path} cannot be used ({' '.join(str(error).split())[:200]})") from None
     if not isinstance(asked, dict) or not isinstance(asked.get("vary"), dict):
         raise InputError(f"grid file {path} has no `vary:` with fields and values; see driftformer sweep --help")
     for key in asked:
@@ -248,8 +248,20 @@ def read_file(path: Path) -> Asked:
     return Asked(make_grid(str(asked.get("environment")), agents, vary), runs, seed)
 
 
+class _Strict(yaml.SafeLoader):  # type: ignore[misc]
+    """YAML's safe loader, which alone would take the last of several equal keys without a word."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [key.value for key, _ in node.value]
+        twice = [key for key in keys if keys.count(key) > 1]
+        if twice:
+            raise ValueError(f"'{str(twice[0])[:60]}' stands there twice")
+        made: dict[Any, Any] = super().construct_mapping(node, deep)
+        return made
+
+
 def _check_shape(path: Path, text: str) -> None:
-    """Refuse what is nested deeply, refers to itself or says a thing twice, from the mere stream of marks."""
+    """Refuse what is nested deeply or refers to itself, from the mere stream of marks."""
     depth = 0
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
         if isinstance(event, yaml.AliasEvent):

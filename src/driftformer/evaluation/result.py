@@ -116,7 +116,7 @@ def render(summary: Mapping[str, Any], timing: Mapping[str, Mapping[str, float]]
             _number(row["regret_mean"]) + (f" ± {_number(row['regret_stderr'])}" if row["runs"] > 1 else ""),
             _number(row["regret_std"]) if row["runs"] > 1 else "–",
             "" if name == reference else _paired(summary, name, reference),
-            f"{speed / 1000:,.0f}k/s" if speed else "stored",
+            _speed(speed) if speed else "stored",
             style="dim" if row["privileged"] else "",
         )
     return table
@@ -173,3 +173,7 @@ def _number(value: float) -> str:
 def _signed(value: float) -> str:
     """With its sign, and no decimals that nobody reads."""
     return format(value + 0.0, "+.2g" if 0 < abs(value) < 1 else "+.1f" if abs(value) < 100 else "+.0f")
+
+
+def _speed(rounds: float) -> str:
+    return f"{rounds / 1000:,.0f}k/s" if rounds >= 1000 else f"{rounds:.0f}/s"
