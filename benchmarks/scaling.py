@@ -10,13 +10,14 @@ steps; strong scaling shares the same work out, weak scaling gives each process 
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -31,7 +32,7 @@ from driftformer.simulation.results import ResultsFolder
 
 _LOW_RATE = ["--steps", "150", "--tuning-steps", "50", "--rate", "1e-4", "--tuning-rate", "2e-5"]
 _ON_LABELS = ["--steps", "200", "--tuning-steps", "0", "--own", "0", "--width", "64", "--layers", "4"]
-_TOKENS = 15_360
+_TOKENS, _RUNS = 15_360, 6_400
 
 
 def train_on(processes: int, options: list[str], out: Path) -> list[dict[str, float]]:
@@ -48,15 +49,15 @@ def largest_difference(folder: Path) -> float:
     return max(abs(a["loss"] - b["loss"]) / abs(a["loss"]) for a, b in zip(one, two, strict=True))
 
 
-def tokens_per_second(processes: int, tokens: int, folder: Path) -> float:
-    """Of training on labels, judging and starting aside."""
-    out = folder / f"speed-{processes}-{tokens}"
+def tokens_per_second(folder: Path, processes: int, tokens: int, turn: int) -> float:
+    """Of training on labels, starting aside."""
+    out = folder / f"speed-{processes}-{tokens}-{turn}"
     train_on(processes, [*_ON_LABELS, "--tokens", str(tokens), "--evaluate-every", "1000"], out)
     progress = json.loads((out / "best" / "training.json").read_text())["progress"]
     return float(progress["tokens"] / progress["seconds"])
 
 
-def rounds_per_second(workers: int, runs: int) -> float:
+def rounds_per_second(workers: int, runs: int, turn: int) -> float:
     """Of LinUCB in the paper's High, start-up of the workers included."""
     environment = df.make_env("high", horizon=1000, arm_mode="resampled")
     began = time.perf_counter()
@@ -64,18 +65,11 @@ def rounds_per_second(workers: int, runs: int) -> float:
     return runs * environment.horizon / (time.perf_counter() - began)
 
 
-def measured(folder: Path, turns: int) -> Iterator[tuple[str, list[float], list[float], list[float]]]:
-    """What, alone, strong and weak, several times each in turn."""
-    chunks = [[], [], []]  # type: list[list[float]]
-    for _ in range(turns):
-        for place, (workers, runs) in enumerate([(1, 6_400), (2, 6_400), (2, 12_800)]):
-            chunks[place].append(rounds_per_second(workers, runs))
-    yield "evaluation, rounds/s", *chunks  # type: ignore[misc]
-    steps = [[], [], []]  # type: list[list[float]]
-    for turn in range(turns):
-        for place, (processes, tokens) in enumerate([(1, _TOKENS), (2, _TOKENS), (2, 2 * _TOKENS)]):
-            steps[place].append(tokens_per_second(processes, tokens, folder / str(turn)))
-    yield "training, tokens/s", *steps  # type: ignore[misc]
+def in_turn(speed: Callable[[int, int, int], float], work: int, turns: int) -> list[float]:
+    """Median speeds of one process, of two with the same work (strong) and of two with twice the work (weak)."""
+    settings = [(1, work), (2, work), (2, 2 * work)]
+    taken = [[speed(processes, amount, turn) for processes, amount in settings] for turn in range(turns)]
+    return [statistics.median(speeds) for speeds in zip(*taken, strict=True)]
 
 
 def seconds_to_store(folder: Path, chunks: int = 300) -> float:
@@ -112,8 +106,12 @@ def main() -> None:
             f"| median of {options.turns} | one process | two, the same work | | two, twice the work | |",
             "|---|---:|---:|---:|---:|---:|",
         ]
-        for what, *rows in measured(Path(folder), options.turns):
-            one, strong, weak = map(statistics.median, rows)
+        training = functools.partial(tokens_per_second, Path(folder))
+        speeds = {
+            "evaluation, rounds/s": in_turn(rounds_per_second, _RUNS, options.turns),
+            "training, tokens/s": in_turn(training, _TOKENS, options.turns),
+        }
+        for what, (one, strong, weak) in speeds.items():
             lines.append(
                 f"| {what} | {one:,.0f} | {strong:,.0f} | {strong / one:.2f} × | {weak:,.0f} | {weak / one:.2f} × |"
             )
