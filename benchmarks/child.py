@@ -13,8 +13,11 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+import psutil
 
 PATIENCE = 120.0
 """Seconds after which a command counts as hanging."""
@@ -55,13 +58,14 @@ class Child:
     def kill(self) -> None:
         os.kill(self.pid, signal.SIGKILL)
 
-    def workers(self) -> list[int]:
-        """The processes that it has started to compute with."""
-        try:
-            children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
-            return [int(pid) for pid in children if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
-        except OSError:
-            return []
+    def workers(self, mark: str) -> list[int]:
+        """Processes below it that have a mark in their command lines."""
+        found = []
+        with suppress(psutil.NoSuchProcess):
+            for process in psutil.Process(self.pid).children(recursive=True):
+                with suppress(psutil.Error):
+                    found += [process.pid] if mark in " ".join(process.cmdline()) else []
+        return found
 
     def wait(self) -> Ended:
         """Until it has ended; one that hangs is killed, and that is no exit code of ours."""

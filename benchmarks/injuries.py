@@ -22,6 +22,8 @@ from benchmarks.child import Child, Ended
 DURING = ("kill", "kill at a write", "kill a worker", "full disk", "no permission")
 DAMAGE = ("truncate", "flip a bit")
 KINDS = (*DURING, *DAMAGE)
+SOON = 1.5
+"""Most seconds from a worker's first sign to its death: in a short command it does not live much longer."""
 
 
 @dataclass(frozen=True)
@@ -102,11 +104,11 @@ def strike(
     lab: Lab,
     seconds: float,
     room: int,
-    fresh: bool,
+    workers: str,
     rng: np.random.Generator,
 ) -> Strike:
     """Run a command that takes about so many seconds and bytes, and let a fault happen at a random point of it."""
-    delay = float(rng.uniform(0, seconds))
+    delay, fresh = float(rng.uniform(0, seconds)), bool(workers)
     if kind == "kill":
         child = Child(arguments, fresh=fresh)
         _sleep(child, delay)
@@ -117,7 +119,7 @@ def strike(
         ended = Child(arguments, _die_at(int(rng.integers(1, 60)))).wait()
         return Strike(ended, ended.was_killed)
     if kind == "kill a worker":
-        return _kill_worker(Child(arguments, fresh=fresh), delay)
+        return _kill_worker(Child(arguments, fresh=fresh), workers, float(rng.uniform(0, SOON)))
     if kind == "full disk" and lab.disk is not None:
         with _filled(lab.disk, int(rng.integers(0, room))):
             ended = Child(arguments, fresh=fresh).wait()
@@ -171,18 +173,18 @@ def _limit(size: int) -> Callable[[], None]:
     return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
 
-def _kill_worker(child: Child, delay: float) -> Strike:
-    """Kill one of a command's workers, once there is one and some time has passed."""
-    while child.alive() and not child.workers():
+def _kill_worker(child: Child, mark: str, delay: float) -> Strike:
+    """Kill a worker of a command, once there is one and some time has passed: it fails, or says that it goes on."""
+    while child.alive() and not child.workers(mark):
         time.sleep(0.01)
     _sleep(child, delay)
     killed = False
-    for pid in child.workers()[:1]:
+    for pid in child.workers(mark)[:1]:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
             killed = True
     ended = child.wait()
-    return Strike(ended, killed and ended.code != 0)
+    return Strike(ended, killed and (ended.code != 0 or bool(ended.said)))
 
 
 @contextlib.contextmanager

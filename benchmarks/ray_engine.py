@@ -131,18 +131,26 @@ def whose(task: Task, on_rounds: Callable[[int], None] | None = None) -> int:
     return os.getpid()
 
 
-def warm_up(play: Callable[[list[Task]], Iterable[int]]) -> None:
+def warm_up(play: Callable[[list[Task]], Iterable[int]], workers: int = WORKERS) -> None:
     """Small tasks until each worker has played one: none is still starting when the clock does."""
     task = Task(df.make_env("high", horizon=100), "linucb", df.make_agent("linucb"), (Chunk(0),), 0, "cpu", False)
     seen: set[int] = set()
-    while len(seen) < WORKERS:
-        seen |= set(play([task] * 4 * WORKERS))
+    while len(seen) < workers:
+        seen |= set(play([task] * 4 * workers))
 
 
-def pool_spends(tasks: list[Task]) -> tuple[float, float]:
-    with ProcessPoolExecutor(WORKERS, get_context("spawn")) as pool:
-        warm_up(lambda some: pool.map(whose, some))
+def pool_spends(tasks: list[Task], workers: int = WORKERS) -> tuple[float, float]:
+    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+        warm_up(lambda some: pool.map(whose, some), workers)
         return timed(lambda: list(pool.map(compute, tasks)))
+
+
+def start_up(workers: int = WORKERS) -> float:
+    """Seconds until every process of a pool has played something."""
+    began = time.perf_counter()
+    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+        warm_up(lambda some: pool.map(whose, some), workers)
+        return time.perf_counter() - began
 
 
 def ray_spends(tasks: list[Task]) -> tuple[float, float]:

@@ -3,8 +3,9 @@
     python -m benchmarks.scaling [--write]
 
 Losses: the recipe `tiny`, 150 steps on labels and 50 on regret, in float32, at a low rate (at the recipe's own rate
-training magnifies the last bit a hundred thousand times in 200 steps). Speed: an evaluation in chunks, and training
-steps; strong scaling shares the same work out, weak scaling gives each process as much as one had alone.
+training magnifies the last bit a hundred thousand times in 200 steps). Speed: chunks of LinUCB of about a second each,
+and training steps, on processes of one thread that have started; strong scaling shares the same work out, weak scaling
+gives each process as much as one had alone.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import functools
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -24,6 +26,7 @@ import torch
 
 import driftformer as df
 from benchmarks.compare import PAGE, put
+from benchmarks.ray_engine import one_second_tasks, pool_spends, start_up
 from driftformer.models.incontext import InContextPolicy
 from driftformer.pretraining.recipes import RECIPES
 from driftformer.pretraining.train import policy_config
@@ -32,14 +35,14 @@ from driftformer.simulation.results import ResultsFolder
 
 _LOW_RATE = ["--steps", "150", "--tuning-steps", "50", "--rate", "1e-4", "--tuning-rate", "2e-5"]
 _ON_LABELS = ["--steps", "200", "--tuning-steps", "0", "--own", "0", "--width", "64", "--layers", "4"]
-_TOKENS, _RUNS = 15_360, 6_400
+_TOKENS, _JOBS = 15_360, 16
 
 
 def train_on(processes: int, options: list[str], out: Path) -> list[dict[str, float]]:
     """A training of `tiny` on some processes of one thread each; the lines of its log."""
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(processes)]
     command = [*launch, "-m", "driftformer.pretraining.train", "tiny", *options, "--out", str(out)]
-    subprocess.run(command, check=True, capture_output=True)
+    subprocess.run(command, check=True, capture_output=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
     return [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
 
 
@@ -57,12 +60,10 @@ def tokens_per_second(folder: Path, processes: int, tokens: int, turn: int) -> f
     return float(progress["tokens"] / progress["seconds"])
 
 
-def rounds_per_second(workers: int, runs: int, turn: int) -> float:
-    """Of LinUCB in the paper's High, start-up of the workers included."""
-    environment = df.make_env("high", horizon=1000, arm_mode="resampled")
-    began = time.perf_counter()
-    df.evaluate(environment, ["linucb"], runs=runs, workers=workers, progress=False)
-    return runs * environment.horizon / (time.perf_counter() - began)
+def rounds_per_second(tasks: list[Task], workers: int, jobs: int, turn: int) -> float:
+    """Of LinUCB in the paper's High, the start of the workers aside."""
+    seconds, _ = pool_spends(tasks[:jobs], workers)
+    return sum(task.rounds for task in tasks[:jobs]) / seconds
 
 
 def in_turn(speed: Callable[[int, int, int], float], work: int, turns: int) -> list[float]:
@@ -106,9 +107,10 @@ def main() -> None:
             f"| median of {options.turns} | one process | two, the same work | | two, twice the work | |",
             "|---|---:|---:|---:|---:|---:|",
         ]
+        evaluation = functools.partial(rounds_per_second, one_second_tasks(2 * _JOBS))
         training = functools.partial(tokens_per_second, Path(folder))
         speeds = {
-            "evaluation, rounds/s": in_turn(rounds_per_second, _RUNS, options.turns),
+            "evaluation, rounds/s": in_turn(evaluation, _JOBS, options.turns),
             "training, tokens/s": in_turn(training, _TOKENS, options.turns),
         }
         for what, (one, strong, weak) in speeds.items():
@@ -116,6 +118,7 @@ def main() -> None:
                 f"| {what} | {one:,.0f} | {strong:,.0f} | {strong / one:.2f} × | {weak:,.0f} | {weak / one:.2f} × |"
             )
         stored = seconds_to_store(Path(folder))
+    lines += ["", f"To start two workers takes {start_up():.1f} s."]
     lines += ["", f"To store the result of one chunk (T=200) takes the process that writes {1e3 * stored:.1f} ms."]
     lines += ["", "| policy | gradient of a step, MB |", "|---|---:|"]
     lines += [f"| {name} | {gradient_bytes(name) / 1e6:.1f} |" for name in ("high", "low", "cosine", "drift")]

@@ -1,7 +1,7 @@
 """What the faults strike: commands with results to compare, each as short as it can be while it still writes often.
 
-A scenario is a list of commands that are run one after the other in one folder; a further kind of work, such as a
-cluster's, is one more entry of `SCENARIOS`.
+A scenario is a list of commands that are run one after the other in one folder; a further kind of work is one more
+entry of `SCENARIOS`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Scenario:
     name: str
     commands: tuple[str, ...]  # FOLDER stands for the folder
     kept: tuple[str, ...]  # patterns of files that never change once they are there
-    workers: bool = False  # whether it starts processes that can be killed on their own
+    workers: str = ""  # in the command lines of the processes that it computes on, where it starts any
 
     def arguments(self, folder: Path) -> list[list[str]]:
         return [command.replace("FOLDER", str(folder)).split() for command in self.commands]
@@ -78,11 +78,16 @@ def content(path: Path) -> Any:
 
 
 _EVALUATE = "evaluate high --horizon 40 --dim 4 --arms 3 --runs 320 --seed 5 --out FOLDER --agents random"
+_ON_RAY = (
+    "evaluate high --horizon 8000 --dim 4 --arms 3 --runs 320 --out FOLDER --agents linucb --workers 2 --engine ray"
+)
+_CHUNKS = ("chunks/*/*.safetensors",)
 _PRETRAIN = "pretrain tiny --layers 1 --width 16 --steps 8 --tuning-steps 2 --evaluate-every 4 --tuning-tokens 480"
 
 SCENARIOS = (
-    Scenario("evaluate", (f"{_EVALUATE} linucb master-linucb --trajectories",), ("chunks/*/*.safetensors",)),
-    Scenario("evaluate on two processes", (f"{_EVALUATE} linucb --workers 2",), ("chunks/*/*.safetensors",), True),
+    Scenario("evaluate", (f"{_EVALUATE} linucb master-linucb --trajectories",), _CHUNKS),
+    Scenario("evaluate on two processes", (f"{_EVALUATE} linucb --workers 2",), _CHUNKS, "spawn_main"),
+    Scenario("evaluate on a Ray cluster", (_ON_RAY,), _CHUNKS, "ray::_Worker.work"),
     Scenario(
         "collect",
         ("collect tiny --trajectories 400 --behaviours random=0.5 linucb=0.5 --out FOLDER",),

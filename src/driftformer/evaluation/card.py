@@ -16,7 +16,7 @@ from driftformer.agents.oracle import Oracle
 from driftformer.agents.registry import make_agent
 from driftformer.environments.presets import make_env
 from driftformer.errors import InputError, require_count
-from driftformer.evaluation.closeness import measure_closeness
+from driftformer.evaluation.closeness import TEACHER, measure_closeness
 from driftformer.evaluation.evaluate import evaluate
 from driftformer.files import read_json, write_atomically, write_json
 from driftformer.policies import TRAINING, folder_of
@@ -197,6 +197,9 @@ def _teacher(found: dict[str, Any], name: str) -> list[str]:
         lines.append(f"| {who} | {row['kl']:.3f} | {row['agreement']:.3f} | {row['log_likelihood']:.3f} |")
     ratio = found["distribution_ratio"]
     lines += [
+        "",
+        f"Played greedily, it takes the teacher's arm in {found['greedy_agreement']:.3f} of rounds. What a perfect "
+        f"pupil would reach is in the row of {TEACHER}: as many more, with coins of their own.",
         "",
         f"Distribution ratio R of policy and teacher on the policy's trajectories: log R = {ratio['log_ratio']:.1f}, "
         f"relative standard error {ratio['relative_error']:.2f}, {ratio['effective']:.1f} effective trajectories.",

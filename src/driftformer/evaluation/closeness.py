@@ -16,6 +16,8 @@ from driftformer.pretraining.problems import unroll
 from driftformer.randomness import Randomness
 from driftformer.simulation.rollout import one_thread
 
+TEACHER = "other copies of the teacher"
+
 
 def measure_closeness(
     agent: InContext,
@@ -27,17 +29,24 @@ def measure_closeness(
     copies: int = imitation.COPIES,
     temperature: float = imitation.TEMPERATURE,
 ) -> dict[str, Any]:
-    """KL, agreement and log-likelihood of the policy, a uniform one and the optimum; the distribution ratio."""
+    """KL, agreement and log-likelihood of the policy, a uniform one and the optimum; the distribution ratio.
+
+    The same of other copies of the teacher says what a perfect pupil would reach: their agreement is the teacher's with
+    itself, and their KL is what an average over so many copies cannot tell from nothing.
+    """
     randomness = Randomness(seed, (0,), size=runs)
     with one_thread():
         problems = unroll(environment, randomness)
         played = collect(problems, {full_label(teacher): 1.0}, Randomness(seed, (1,), size=runs))
-        taught = imitation.teacher_distribution(
-            teacher, problems, played, randomness, copies=copies, temperature=temperature
+        taught, again = (
+            imitation.teacher_distribution(teacher, problems, played, coins, copies=copies, temperature=temperature)
+            for coins in (randomness, Randomness(seed, (2,), size=runs))
         )
         model = agent.model(torch.device("cpu"))
+        sampled = imitation.policy_distribution(model, problems, played)
         found = {
-            "this policy": imitation.policy_distribution(model, problems, played),
+            TEACHER: again,
+            "this policy": sampled,
             "uniform": imitation.uniform_distribution(problems),
             "optimum": imitation.optimum_distribution(problems, temperature),
         }
@@ -49,6 +58,7 @@ def measure_closeness(
         )
         index = own.arms.unsqueeze(2)
         ratio = imitation.distribution_ratio(first.gather(2, index).squeeze(2), second.gather(2, index).squeeze(2))
+        likeliest = sampled.argmax(dim=2, keepdim=True)
     return {
         "trajectories": runs,
         "copies": copies,
@@ -56,6 +66,7 @@ def measure_closeness(
         "closeness": {
             name: {key: float(value.mean()) for key, value in vars(row).items()} for name, row in rows.items()
         },
+        "greedy_agreement": float(taught.exp().gather(2, likeliest).mean()),
         "by_round": {name: {key: value.tolist() for key, value in vars(row).items()} for name, row in rows.items()},
         "distribution_ratio": {**vars(ratio), "warning": ratio.warning},
     }

@@ -17,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from driftformer import experiments
 from driftformer.environments.nonstationarity import nonstationarity
 from driftformer.environments.presets import build
 from driftformer.errors import InputError, require_count, unknown_name
@@ -36,6 +37,7 @@ from driftformer.simulation.engines import Engine, opened
 from driftformer.theory.record import CHECKED, check_theory
 
 ABOUT = "reproduction.json"
+KEPT = Path(experiments.__file__).parent / "kept"
 NONSTATIONARITY = "nonstationarity.json"
 LONGEST = {"quick": 10_000, "paper": 100_000}
 """The longest horizon of the sweeps behind the rates, by scale."""
@@ -202,6 +204,11 @@ def read_experiments(out: Path) -> dict[str, dict[str, dict[str, Any]]]:
 def read_trainings(out: Path) -> dict[str, dict[str, Any]]:
     """Results of all experiments that train policies."""
     return {name: _read(out / name / RESULTS, name) for name in _held(out) if name in TRAININGS}
+
+
+def kept(name: str) -> Any:
+    """Results that come with the package: of a larger run than most machines can do."""
+    return read_json(KEPT / f"{name}.json")
 
 
 def read_rates(out: Path) -> dict[str, Any] | None:

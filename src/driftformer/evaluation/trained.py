@@ -53,7 +53,8 @@ def run_trainings(
         rows.append(read_json(path))
     path = out / experiment.name / RESULTS
     references = read_json(path)["references"] if path.exists() else _references(experiment, scale, device)
-    results = {"scale": scale, "seed": seed, "trainings": rows, "references": references}
+    where = torch.cuda.get_device_name() if torch.device(device).type == "cuda" else "CPU core"
+    results = {"scale": scale, "seed": seed, "device": where, "trainings": rows, "references": references}
     write_json(path, results)
     return results
 

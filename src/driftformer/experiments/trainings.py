@@ -69,6 +69,10 @@ def _data(scale: ScaleName, counts: tuple[int, ...]) -> tuple[Training, ...]:
     )
 
 
+def _layers(count: int) -> str:
+    return f"{count} layer" + "s" * (count > 1)
+
+
 def _architectures(scale: ScaleName) -> tuple[Training, ...]:
     size = _SIZES[scale]
     deep, wide = size["layers"], size["heads"]
@@ -80,7 +84,7 @@ def _architectures(scale: ScaleName) -> tuple[Training, ...]:
         f"{4 * wide} heads": {"heads": 4 * wide},
         "paper's form": {"form": "paper", "short": 0.3},
         "ReLU attention": {"backbone": "relu", "rate": size["rate"] / 3},
-        f"ReLU, {2 * deep} layers": {"backbone": "relu", "rate": size["rate"] / 3, "layers": 2 * deep},
+        f"ReLU, {_layers(deep // 2)}": {"backbone": "relu", "rate": size["rate"] / 3, "layers": deep // 2},
     }
     return tuple(
         Training(

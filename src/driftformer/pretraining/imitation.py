@@ -25,8 +25,8 @@ from driftformer.randomness import Randomness
 TEMPERATURE = 0.1
 """Of the soft forms, in units of reward: a tenth of a typical gap in the High environment."""
 
-COPIES = 32
-"""Of a teacher, each with its own coins."""
+COPIES = 128
+"""Of a teacher, each with its own coins. Where it is near uniform, an average over C of them is off by A/2C in KL."""
 
 FEW = 10
 """Fewer effective trajectories than this make an average of ratios worthless."""

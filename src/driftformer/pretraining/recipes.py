@@ -59,7 +59,7 @@ class Recipe:
     tuning_future: float = 0.3
     """Weight of the score-function term, on the regret still to come."""
     tuning_clip: float = 0.5
-    tuning_sharpen: float = 4.0
+    tuning_sharpen: float = 1.0
     """What the logits are multiplied by before it: labels teach to sample from the posterior, regret asks for less."""
     seed: int = 0
 
@@ -95,8 +95,9 @@ _COSINE = Recipe(
     summary="the specialist: any frequency and phase, both arm modes, tuned on its own regret",
     worlds="cosine",
     own=0.25,
-    steps=2000,
-    tuning_steps=1100,
+    steps=8500,
+    tuning_steps=1050,
+    tuning_sharpen=2.0,
 )
 
 RECIPES: dict[str, Recipe] = {
@@ -138,6 +139,7 @@ RECIPES: dict[str, Recipe] = {
             worlds="drift",
             steps=5000,
             tuning_steps=1300,
+            tuning_sharpen=4.0,
         ),
         replace(
             _HIGH,
@@ -163,6 +165,7 @@ RECIPES: dict[str, Recipe] = {
             tuning_steps=60,
             tuning_tokens=15_360,
             tuning_rate=1e-3,
+            tuning_sharpen=4.0,
         ),
     )
 }

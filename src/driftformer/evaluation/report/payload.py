@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from driftformer.evaluation.figures import colour_of
-from driftformer.evaluation.reproduce import ABOUT, read_experiments, read_rates, read_theory, read_trainings
+from driftformer.evaluation.reproduce import ABOUT, kept, read_experiments, read_rates, read_theory, read_trainings
 from driftformer.evaluation.result import describe
 from driftformer.evaluation.stories import STORIES
 from driftformer.evaluation.trained import REFERENCES
 from driftformer.evaluation.verdicts import ORACLE, judge
-from driftformer.experiments import EXPERIMENTS, TRAININGS
+from driftformer.experiments import EXPERIMENTS, RATES, TRAININGS
 from driftformer.experiments.base import Case, Experiment
 from driftformer.experiments.claims import CLAIMS
 from driftformer.experiments.trainings import TrainingExperiment
@@ -35,8 +35,9 @@ def build_payload(out: Path) -> dict[str, Any]:
         "scale": about["scale"],
         "seed": about["seed"],
         "experiments": [_experiment(EXPERIMENTS[name], cases) for name, cases in summaries.items()],
-        "trainings": [_trained(TRAININGS[name], results) for name, results in read_trainings(out).items()],
-        "rates": read_rates(out),
+        "trainings": list(_trainings(out)),
+        "rates": read_rates(out) or kept(RATES),
+        "rates_are_kept": read_rates(out) is None,
         "theory": read_theory(out),
         "claims": [_claim(judge(claim, summaries)) for claim in CLAIMS],
         "stories": stories,
@@ -91,9 +92,22 @@ def _case(case: Case, summary: Mapping[str, Any], swept: bool) -> dict[str, Any]
     }
 
 
-def _trained(experiment: TrainingExperiment, results: Mapping[str, Any]) -> dict[str, Any]:
+def _trainings(out: Path) -> Iterator[dict[str, Any]]:
+    """What the folder holds, and what comes with the package where that is of a larger scale, or all there is."""
+    own = read_trainings(out)
+    for name, experiment in TRAININGS.items():
+        if name in own:
+            yield _trained(experiment, own[name], is_kept=False)
+        if name not in own or own[name]["scale"] != kept(name)["scale"]:
+            yield _trained(experiment, kept(name), is_kept=True)
+
+
+def _trained(experiment: TrainingExperiment, results: Mapping[str, Any], is_kept: bool) -> dict[str, Any]:
+    on = " --device cuda" if is_kept else ""
     return {
-        "name": experiment.name,
+        "name": f"{experiment.name}-kept" if is_kept else experiment.name,
+        "kept_from": results["device"] if is_kept else None,
+        "command": f"driftformer reproduce {experiment.name} --scale {results['scale']} --seed {results['seed']}{on}",
         "title": experiment.title,
         "question": experiment.question,
         "paper": experiment.paper,

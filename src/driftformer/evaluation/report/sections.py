@@ -20,8 +20,8 @@ def body(payload: Mapping[str, Any], out: Path) -> str:
     """All sections, in reading order."""
     parts = [_intro(payload), _claims(payload["claims"])]
     parts += [_experiment(experiment, payload) for experiment in payload["experiments"]]
-    parts += [_trained(training, payload) for training in payload["trainings"]]
-    parts += [_rates(payload["rates"])] if payload["rates"] else []
+    parts += [_trained(training) for training in payload["trainings"]]
+    parts += [_rates(payload["rates"], payload["rates_are_kept"])]
     parts += [_theory(payload["theory"], out)] if payload["theory"] else []
     parts += [_stories(payload["stories"]), _agents(payload, out)]
     return "\n".join(parts)
@@ -45,8 +45,8 @@ def headlines(payload: Mapping[str, Any]) -> list[tuple[str, str]]:
 def _intro(payload: Mapping[str, Any]) -> str:
     items = "".join(f"<li><b>{_e(title)}:</b> {_e(text)}</li>" for title, text in headlines(payload))
     links = [("claims", "Claims"), *((one["name"], one["title"]) for one in payload["experiments"])]
-    links += [(one["name"], one["title"]) for one in payload["trainings"]]
-    links += [("rates", "Rates")] if payload["rates"] else []
+    links += [(one["name"], one["title"] + (" (kept)" if one["kept_from"] else "")) for one in payload["trainings"]]
+    links += [("rates", "Rates")]
     links += [("theory", "The proof, run")] if payload["theory"] else []
     links += [("stories", "Single runs"), ("agents", "Agents")]
     nav = "".join(f'<li><a href="#{_e(anchor)}">{_e(text)}</a></li>' for anchor, text in links)
@@ -117,7 +117,7 @@ def _experiment(experiment: Mapping[str, Any], payload: Mapping[str, Any]) -> st
 </section>"""
 
 
-def _trained(experiment: Mapping[str, Any], payload: Mapping[str, Any]) -> str:
+def _trained(experiment: Mapping[str, Any]) -> str:
     """An experiment that trained policies: its plot, and its numbers as a table."""
     name, rows = experiment["name"], experiment["rows"]
     worlds = list(rows[0]["worlds"])
@@ -127,22 +127,23 @@ def _trained(experiment: Mapping[str, Any], payload: Mapping[str, Any]) -> str:
         f"<tr><td>{_e(label)}</td>{''.join(f'<td>{_share(found.get(world))}</td>' for world in worlds)}</tr>"
         for label, found in lines
     )
-    command = f"driftformer reproduce {name} --scale {payload['scale']} --seed {payload['seed']}"
-    return f"""<section id="{_e(name)}" class="experiment"><h2>{_e(experiment["title"])}</h2>
+    where = experiment["kept_from"]
+    kept = f"<p>Computed beforehand, on one {_e(where)}: these results come with the package.</p>" if where else ""
+    pictures = "" if where else f" As pictures: <code>figures/{_e(name)}.png</code> and <code>.svg</code>."
+    return f"""<section id="{_e(name)}" class="experiment"><h2>{_e(experiment["title"])}</h2>{kept}
 <p>{_prose(experiment["question"])}</p><p class="quiet">In the paper: {_e(experiment["paper"])}</p>
 <div class="plots"><div class="plot trained" data-training="{_e(name)}" role="img"></div></div>
 <details><summary>The numbers, and how to get them again</summary>
 <div class="wide"><table><caption>Dynamic regret as a share of what chance loses in the same world, ± standard error.
 </caption><thead><tr><th scope="col"></th>{head}</tr></thead><tbody>{body}</tbody></table></div>
-<p>Again: <code>{_e(command)}</code>. As pictures: <code>figures/{_e(name)}.png</code> and
-<code>.svg</code>.</p></details></section>"""
+<p>Again: <code>{_e(experiment["command"])}</code>.{pictures}</p></details></section>"""
 
 
 def _share(found: Mapping[str, float] | None) -> str:
     return "–" if found is None else f"{found['mean']:.3f} ± {found['stderr']:.3f}"
 
 
-def _rates(rates: Mapping[str, Any]) -> str:
+def _rates(rates: Mapping[str, Any], are_kept: bool) -> str:
     """Fitted exponents beside those of the paper's table."""
     rows = "".join(
         f"<tr><td>{_e(sweep)}</td><td>{_e(agent)}</td><td>{one['slope']:.2f} [{one['low']:.2f}, {one['high']:.2f}]</td>"
@@ -150,9 +151,14 @@ def _rates(rates: Mapping[str, Any]) -> str:
         for sweep, found in rates.items()
         for agent, one in found["agents"].items()
     )
+    source = (
+        "Computed beforehand: these come with the package (<code>driftformer reproduce rates --scale paper</code>)."
+        if are_kept
+        else "As a picture: <code>rates/rates.png</code>."
+    )
     return f"""<section id="rates"><h2>Rates</h2>
 <p>How dynamic regret grows with the horizon T, the number J of stretches and the path length Δ: fitted exponents with
-95% intervals. In the paper: tab:rate. More: docs/master.md; as a picture: <code>rates/rates.png</code>.</p>
+95% intervals. In the paper: tab:rate. More: docs/master.md. {source}</p>
 <div class="wide"><table><thead><tr><th scope="col">Sweep</th><th scope="col">Agent</th><th scope="col">Exponent</th>
 <th scope="col">In the paper</th></tr></thead><tbody>{rows}</tbody></table></div></section>"""
 
