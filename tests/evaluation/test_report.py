@@ -99,6 +99,15 @@ def test_all_claims_stand_in_the_table_with_a_verdict(page: Page) -> None:
         assert re.fullmatch("holds|holds in part|does not hold|beyond|not run", verdict)
 
 
+def test_results_that_come_with_the_package_stand_beside_ones_own(page: Page) -> None:
+    assert "come with the package" not in (page.locator("#architecture").text_content() or "")
+    for name in ("architecture", "data-scaling"):
+        kept = page.locator(f"#{name}-kept")
+        assert "come with the package" in (kept.text_content() or "")
+        assert kept.locator(".plot .main-svg").count() >= 1
+    assert "MASTER" in (page.locator("#rates table").text_content() or "")
+
+
 def test_every_plot_says_in_words_what_it_shows_and_every_link_leads_somewhere(page: Page) -> None:
     plots = page.locator(".plot")
     for place in range(plots.count()):

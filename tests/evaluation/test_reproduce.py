@@ -15,6 +15,7 @@ from driftformer.evaluation import reproduce as module
 from driftformer.evaluation.report import write_report
 from driftformer.experiments import EXPERIMENTS
 from driftformer.experiments.base import SCALES
+from driftformer.randomness import CHUNK
 from driftformer.simulation.rollout import check_applies
 from tests.evaluation.conftest import NAMES
 
@@ -92,8 +93,9 @@ def test_every_experiment_can_be_played(name: str) -> None:
 
 
 def test_policies_get_fewer_runs_and_on_long_problems_fewer_still() -> None:
-    quick = SCALES["quick"]
-    assert quick.runs_of("linucb", 1000) == 200
-    assert quick.runs_of("policy:high", 200) == 64
-    assert quick.runs_of("restart@base=policy:cosine,every=200", 400) == 64
-    assert quick.runs_of("policy:low", 1000) == 32
+    paper = SCALES["paper"]
+    assert paper.runs_of("linucb", 1000) == 1000
+    assert paper.runs_of("policy:high", 200) == 512
+    assert paper.runs_of("restart@base=policy:cosine,every=200", 400) == 512
+    assert paper.runs_of("policy:low", 1000) == 192
+    assert SCALES["quick"].runs_of("policy:low", 1000) == CHUNK, "a chunk is computed whole anyway"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from driftformer.evaluation.reproduce import kept
 from driftformer.evaluation.trained import run_trainings
 from driftformer.experiments.trainings import TRAININGS, TrainingExperiment
 from driftformer.pretraining.recipes import recipe_of
@@ -43,3 +44,16 @@ def test_every_training_describes_a_policy_for_its_worlds(experiment: TrainingEx
         assert config.horizon == (30 if scale == "quick" else 200)
     for world in experiment.worlds[scale]:
         assert {one.environment.arm_mode for one in worlds_of(world)} == {"fixed", "resampled"}
+
+
+_WITH_KEPT = [experiment for experiment in TRAININGS.values() if kept(experiment.name)]
+
+
+@pytest.mark.parametrize("experiment", _WITH_KEPT, ids=lambda experiment: experiment.name)
+def test_kept_results_are_of_the_trainings_that_the_experiment_names(experiment: TrainingExperiment) -> None:
+    results = kept(experiment.name)
+    assert results is not None
+    trained, worlds = experiment.trainings[results["scale"]], experiment.worlds[results["scale"]]
+    assert [row["label"] for row in results["trainings"]] == [training.label for training in trained]
+    for row in (*results["trainings"], {"worlds": results["references"]["linucb"]}):
+        assert tuple(row["worlds"]) == worlds

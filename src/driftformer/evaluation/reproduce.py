@@ -206,9 +206,10 @@ def read_trainings(out: Path) -> dict[str, dict[str, Any]]:
     return {name: _read(out / name / RESULTS, name) for name in _held(out) if name in TRAININGS}
 
 
-def kept(name: str) -> Any:
-    """Results that come with the package: of a larger run than most machines can do."""
-    return read_json(KEPT / f"{name}.json")
+def kept(name: str) -> dict[str, Any] | None:
+    """Results that come with the package, of a larger run than most machines can do, if there are any."""
+    path = KEPT / f"{name}.json"
+    return read_json(path) if path.exists() else None
 
 
 def read_rates(out: Path) -> dict[str, Any] | None:

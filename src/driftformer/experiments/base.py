@@ -65,7 +65,7 @@ class Scale:
 POLICY = "policy:"
 ScaleName = Literal["quick", "paper"]
 SCALES: dict[str, Scale] = {
-    "quick": Scale(runs=200, policy_runs=64, long_policy_runs=32),
+    "quick": Scale(runs=200, policy_runs=64, long_policy_runs=64),
     "paper": Scale(runs=1000, policy_runs=512, long_policy_runs=192),
 }
 

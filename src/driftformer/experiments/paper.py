@@ -1,7 +1,7 @@
 """The paper's own experiments (Section 5, appendix `appx-exp`): one panel against LinUCB, one against TS.
 
-The transformer is `policy:high`, on Low `policy:drift`, trained on optimal arms; beside it stand those that imitate
-MASTER over the panel's base algorithm. A third panel shows what can be won: our policies and the oracle.
+The transformer is `policy:high` (`policy:low`), trained on optimal arms; beside it stand those that imitate MASTER over
+the panel's base algorithm. A third panel shows what can be won: our policies and the oracle.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _HIGH_PANELS = (
     Panel("Beyond the paper", ("linucb", "policy:high", "policy:drift", "policy:cosine", "oracle")),
 )
 _LOW_PANELS = (
-    Panel("LinUCB and MASTER+LinUCB", ("random", "linucb", "master-linucb", "policy:drift")),
-    Panel("TS and MASTER+TS", ("random", "thompson", "master-thompson", "policy:drift")),
-    Panel("Beyond the paper", ("linucb", "policy:drift", "oracle")),
+    Panel("LinUCB and MASTER+LinUCB", ("random", "linucb", "master-linucb", "policy:low")),
+    Panel("TS and MASTER+TS", ("random", "thompson", "master-thompson", "policy:low")),
+    Panel("Beyond the paper", ("linucb", "policy:low", "policy:drift", "oracle")),
 )
 
 

@@ -103,6 +103,19 @@ def _drifts(scale: ScaleName) -> tuple[Training, ...]:
     )
 
 
+def _degrees(scale: ScaleName) -> tuple[str, ...]:
+    """The worlds of `training-degree`: at rest, and with more and more jumps."""
+    return tuple(f"{_WORLD[scale]}-{kind}" for kind in ("still", "jumps-1", "jumps-3", "jumps-9"))
+
+
+def _often(scale: ScaleName) -> tuple[Training, ...]:
+    titles = ("no", "1", "3", "9")
+    return tuple(
+        Training(world, f"trained on {title} jump{'s' * (title != '1')}", {**_SIZES[scale], "worlds": world})
+        for world, title in zip(_degrees(scale), titles, strict=True)
+    )
+
+
 TRAININGS: dict[str, TrainingExperiment] = {
     experiment.name: experiment
     for experiment in (
@@ -138,6 +151,16 @@ TRAININGS: dict[str, TrainingExperiment] = {
             axis="trained on",
             trainings={"quick": _drifts("quick"), "paper": _drifts("paper")},
             worlds={"quick": tuple(_kinds("quick")), "paper": tuple(_kinds("paper"))},
+        ),
+        TrainingExperiment(
+            name="training-degree",
+            title="How much change to train on",
+            question="And how does its amount matter? Policies trained on no jumps and on more and more of them.",
+            paper="the open question of appx-limit-and-dis",
+            view="matrix",
+            axis="trained on",
+            trainings={"quick": _often("quick"), "paper": _often("paper")},
+            worlds={"quick": _degrees("quick"), "paper": _degrees("paper")},
         ),
     )
 }

@@ -63,8 +63,8 @@ def _both_modes(environment: LinearBandit) -> list[World]:
     return [World(environment, 0.5), World(replace(environment, arm_mode="resampled"), 0.5)]
 
 
-def _kinds(size: LinearBandit, frequencies: tuple[float, float]) -> dict[str, LinearBandit]:
-    """One kind of change at a time, and all of them, for problems of some size."""
+def _kinds(size: LinearBandit, frequencies: tuple[float, float]) -> list[LinearBandit]:
+    """One kind of change at a time, all of them, and more or fewer jumps, for problems of some size."""
     kinds: dict[str, Drift] = {
         "still": Stationary(),
         "jumps": Jumps(3),
@@ -72,8 +72,12 @@ def _kinds(size: LinearBandit, frequencies: tuple[float, float]) -> dict[str, Li
         "walk": WalkWithin(),
     }
     kinds["mixed"] = OneOf(tuple(kinds.values()), (0.25,) * len(kinds))
-    return {kind: replace(size, name=f"{size.name}-{kind}", drift=drift) for kind, drift in kinds.items()}
+    kinds |= {f"jumps-{changes}": Jumps(changes) for changes in JUMPS}
+    return [replace(size, name=f"{size.name}-{kind}", drift=drift) for kind, drift in kinds.items()]
 
+
+JUMPS = (1, 3, 9)
+"""Changes of the worlds that differ in how often they jump."""
 
 _UNIT_INTERVAL = Affine(scale=1 / 12, shift=0.5)
 
@@ -108,7 +112,7 @@ WORLDS: dict[str, Callable[[], list[World]]] = {
 
 _SMALL = LinearBandit(name="tiny", horizon=30, dim=4, arms=4, noise=0.3)
 _FULL = LinearBandit(name="full", horizon=200)
-for _kind in (*_kinds(_SMALL, (0.01, 0.1)).values(), *_kinds(_FULL, (0.002, 0.035)).values()):
+for _kind in (*_kinds(_SMALL, (0.01, 0.1)), *_kinds(_FULL, (0.002, 0.035))):
     WORLDS[_kind.name] = functools.partial(_both_modes, _kind)
 
 

@@ -98,8 +98,9 @@ def _trainings(out: Path) -> Iterator[dict[str, Any]]:
     for name, experiment in TRAININGS.items():
         if name in own:
             yield _trained(experiment, own[name], is_kept=False)
-        if name not in own or own[name]["scale"] != kept(name)["scale"]:
-            yield _trained(experiment, kept(name), is_kept=True)
+        larger = kept(name)
+        if larger is not None and own.get(name, {}).get("scale") != larger["scale"]:
+            yield _trained(experiment, larger, is_kept=True)
 
 
 def _trained(experiment: TrainingExperiment, results: Mapping[str, Any], is_kept: bool) -> dict[str, Any]:
