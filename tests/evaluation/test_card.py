@@ -65,7 +65,7 @@ def test_a_shipped_card_belongs_to_the_shipped_weights(name: str) -> None:
     card = json.loads((folder_of(name) / "card.json").read_text())
     assert card["weights"] == InContext(name).weights
     assert card["policy"] == name
-    assert card["runs"] >= 200
+    assert card["runs"] >= 192, "three chunks"
 
 
 def test_shipped_policies_are_small_enough_to_ship() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -99,3 +100,25 @@ def test_policies_get_fewer_runs_and_on_long_problems_fewer_still() -> None:
     assert paper.runs_of("restart@base=policy:cosine,every=200", 400) == 512
     assert paper.runs_of("policy:low", 1000) == 192
     assert SCALES["quick"].runs_of("policy:low", 1000) == CHUNK, "a chunk is computed whole anyway"
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        "stories/*.json",
+        "architecture/results.json",
+        "theory/theory.json",
+        "low/*/nonstationarity.json",
+        "reproduction.json",
+    ],
+)
+@pytest.mark.parametrize(
+    "content", ["[]", "{}", "null", "7", '{"scale": "quick", "seed": [], "experiments": ["low", 5]}']
+)
+def test_a_report_of_forged_results_is_refused_in_words(
+    reproduction: Path, tmp_path: Path, forged: str, content: str
+) -> None:
+    shutil.copytree(reproduction, tmp_path / "copy")
+    sorted((tmp_path / "copy").glob(forged))[0].write_text(content)
+    with contextlib.suppress(InputError):  # some are harmless; what counts is that nothing else is raised
+        write_report(tmp_path / "copy")

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from plotly.offline import get_plotlyjs
 
+from driftformer.errors import InputError
 from driftformer.evaluation.report.payload import build_payload
 from driftformer.evaluation.report.sections import body
 from driftformer.files import write_atomically
@@ -22,18 +23,27 @@ REPORT = "report.html"
 
 def write_report(out: Path) -> Path:
     """The page of a folder that `driftformer reproduce` filled."""
-    payload = build_payload(out)
-    data = json.dumps(payload, separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
+    try:
+        payload = build_payload(out)
+        text = body(payload, out)
+        data = json.dumps(payload, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    except (LookupError, TypeError, AttributeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(
+            f"folder {out} holds results that no version of driftformer writes ({type(error).__name__}: {error}); "
+            "name another --out and reproduce them again"
+        ) from error
     page = _asset("page.html")
-    for mark, text in {
+    for mark, content in {
         "TITLE": html.escape(payload["title"]),
         "STYLE": _asset("page.css"),
-        "BODY": body(payload, out),
+        "BODY": text,
         "DATA": data,
         "PLOTLY": get_plotlyjs().replace("</script", "<\\/script"),
         "SCRIPT": _asset("page.js"),
     }.items():
-        page = page.replace(f"<!--{mark}-->", text)
+        page = page.replace(f"<!--{mark}-->", content)
     write_atomically(out / REPORT, page.encode())
     return out / REPORT
 

@@ -109,7 +109,7 @@ def _trained(experiment: TrainingExperiment, results: Mapping[str, Any], is_kept
         "name": f"{experiment.name}-kept" if is_kept else experiment.name,
         "kept_from": results["device"] if is_kept else None,
         "command": f"driftformer reproduce {experiment.name} --scale {results['scale']} --seed {results['seed']}{on}",
-        "title": experiment.title,
+        "title": experiment.title + (", at the paper's scale" if is_kept else ""),
         "question": experiment.question,
         "paper": experiment.paper,
         "view": experiment.view,

@@ -45,7 +45,7 @@ def headlines(payload: Mapping[str, Any]) -> list[tuple[str, str]]:
 def _intro(payload: Mapping[str, Any]) -> str:
     items = "".join(f"<li><b>{_e(title)}:</b> {_e(text)}</li>" for title, text in headlines(payload))
     links = [("claims", "Claims"), *((one["name"], one["title"]) for one in payload["experiments"])]
-    links += [(one["name"], one["title"] + (" (kept)" if one["kept_from"] else "")) for one in payload["trainings"]]
+    links += [(one["name"], one["title"]) for one in payload["trainings"]]
     links += [("rates", "Rates")]
     links += [("theory", "The proof, run")] if payload["theory"] else []
     links += [("stories", "Single runs"), ("agents", "Agents")]
@@ -80,7 +80,7 @@ def _claim(claim: Mapping[str, Any]) -> str:
         measured = _findings(claim)
     kind = claim["verdict"].replace(" ", "-")
     return (
-        f"<tr><td>{_e(claim['text'])}</td><td>{_e(claim['where']) or 'ours'}</td><td>{measured}</td>"
+        f"<tr><td>{_prose(claim['text'])}</td><td>{_e(claim['where']) or 'ours'}</td><td>{measured}</td>"
         f'<td><span class="verdict {kind}">{_e(claim["verdict"])}</span></td></tr>'
     )
 
