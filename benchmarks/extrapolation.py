@@ -21,12 +21,13 @@ import driftformer as df
 from benchmarks.compare import PAGE, put
 from benchmarks.ray_engine import start_up
 from benchmarks.scaling import gradient_bytes, seconds_to_store
-from driftformer.simulation.chunks import STACK, Chunk, Task, compute
+from driftformer.simulation.chunks import Chunk, Task, compute
 
 WORKERS = (1, 2, 64, 512, 4096)
 GPUS = (1, 2, 4, 8)
 STEP = 102_400 / 5.05e6
 """Seconds of a step of `cosine` on labels on one H200, from its training log: tokens over tokens a second."""
+_ROUNDS = 1_000
 LINKS = {"NVLink": 400e9, "100 Gb Ethernet": 12e9}
 """Bytes a second between two GPUs: the order of magnitude they are rated at, not measured here."""
 
@@ -84,22 +85,21 @@ def _time(seconds: float) -> str:
     return f"{seconds / 60:.1f} min" if seconds >= 60 else f"{seconds:.0f} s"
 
 
-def job_of(agent: str, chunks: int) -> tuple[float, int]:
-    """CPU-seconds of a job of a thousand rounds, and how many files it becomes."""
+def seconds_of_job(agent: str, chunks: int) -> float:
+    """CPU-seconds of some chunks, as one batch."""
     made = tuple(Chunk(index) for index in range(chunks))
-    task = Task(df.make_env("high", horizon=1000), agent, df.make_agent(agent), made, 0, "cpu", False)
-    return compute(task).cpu_seconds, chunks
+    task = Task(df.make_env("high", horizon=_ROUNDS), agent, df.make_agent(agent), made, 0, "cpu", False)
+    return compute(task).cpu_seconds
 
 
 def report() -> list[str]:
     torch.set_num_threads(1)
     start = start_up()
     with tempfile.TemporaryDirectory() as folder:
-        store = seconds_to_store(Path(folder))
+        store = seconds_to_store(Path(folder), _ROUNDS)
     sweeps = []
-    for agent, chunks in (("linucb", STACK), ("policy:drift", 1)):  # 5,000 times 1,000 problems
-        seconds, stored = job_of(agent, chunks)
-        sweeps.append(Sweep(agent, 5_000 * math.ceil(16 / chunks), seconds, stored))
+    for agent, chunks in (("linucb", 8), ("policy:drift", 1)):  # 1,000 problems are 16 chunks: two jobs, or sixteen
+        sweeps.append(Sweep(agent, 5_000 * 16 // chunks, seconds_of_job(agent, chunks), chunks))
     jobs = ", ".join(f"{sweep.jobs:,} of {sweep.job_seconds:.1f} s with {sweep.title}" for sweep in sweeps)
     gradient = gradient_bytes("drift")
     return [

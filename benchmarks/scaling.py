@@ -73,9 +73,9 @@ def in_turn(speed: Callable[[int, int, int], float], work: int, turns: int) -> l
     return [statistics.median(speeds) for speeds in zip(*taken, strict=True)]
 
 
-def seconds_to_store(folder: Path, chunks: int = 300) -> float:
+def seconds_to_store(folder: Path, horizon: int = 200, chunks: int = 300) -> float:
     """What the one process that writes spends on a chunk's result: checksum, write, two flushes, rename."""
-    environment = df.make_env("high")
+    environment = df.make_env("high", horizon=horizon)
     task = Task(environment, "linucb", df.make_agent("linucb"), (Chunk(0),), 0, "cpu", False)
     (regret,) = compute(task, lambda rounds: None).rollout.regrets
     results = ResultsFolder(folder / "stored", {"environment": environment.config(), "seed": 0, "device": "cpu"})

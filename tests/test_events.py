@@ -114,3 +114,13 @@ def test_log_json_works_where_policies_are_made(tmp_path: Path, capsys: pytest.C
     lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
     assert {line["kind"] for line in lines} == {"start", "progress", "saved", "finish"}
     assert any("loss" in line for line in lines)
+
+
+def test_after_a_kill_with_many_retries_the_next_sitting_is_a_restart_too(tmp_path: Path) -> None:
+    log = EventLog(tmp_path)
+    log.begin()
+    for number in range(600):
+        log.tell("retry", job=f"a job with a rather long label, such as jobs have, number {number}", attempt=2, of=5)
+    with sitting(tmp_path):
+        pass
+    assert [event["kind"] for event in read_events(tmp_path)][-2:] == ["restart", "finish"]

@@ -89,7 +89,7 @@ class Reproduce:
     experiments: Positional[tuple[str, ...]] = tuple(experiment.name for experiment in PAPER)
     """Which ones; `all` for all."""
     scale: ScaleName = "quick"
-    """How many runs: quick (200, of policies 64, or 32 on Low) or paper (1000, of policies 512, or 192)."""
+    """How many runs: quick (200, of policies 64) or paper (1000, of policies 512, or 192)."""
     runs: int | None = None
     """Runs of every agent, instead of the scale's."""
     seed: int = 0

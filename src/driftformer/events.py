@@ -65,7 +65,7 @@ class EventLog:
         """Say that a command begins, and how the one before it ended."""
         earlier = [] if self._folder is None else _read(self._folder / EVENTS, _TAIL)
         ends = [event["kind"] for event in earlier if event.get("kind") in ("start", "resume", "restart", *_ENDS)]
-        kind = "start" if not ends else "resume" if ends[-1] in _ENDS else "restart"
+        kind = "start" if not earlier else "resume" if ends and ends[-1] in _ENDS else "restart"
         self.tell(kind, **details)
 
     def tell(self, kind: str, **details: Any) -> None:

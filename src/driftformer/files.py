@@ -102,14 +102,14 @@ def _is_written(path: Path) -> bool:
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
     """An object with a checksum of itself."""
-    write_atomically(path, _json({**value, CHECKSUM: _checksum(value)}))
+    write_atomically(path, _json({**value, CHECKSUM: digest(value)}))
 
 
 def _json(value: dict[str, Any]) -> bytes:
     return (json.dumps(value, indent=1, allow_nan=False) + "\n").encode()
 
 
-def _checksum(value: dict[str, Any]) -> str:
+def digest(value: dict[str, Any]) -> str:
     return hashlib.sha256(_json(value)).hexdigest()
 
 
@@ -122,7 +122,7 @@ def read_json(path: Path, most: int = LARGEST_JSON, remedy: str = MEND) -> dict[
         if not isinstance(value, dict):
             raise ValueError("it is no JSON object")
         stored = value.pop(CHECKSUM, None)
-        if stored is not None and stored != _checksum(value):
+        if stored is not None and stored != digest(value):
             raise ValueError("its checksum does not match")
     except (ValueError, RecursionError) as error:
         raise InputError(f"file {path} is broken ({error}); {remedy}") from None

@@ -58,6 +58,15 @@ def test_a_card_tells_how_a_policy_was_made_and_what_it_does(pupil: str, tmp_pat
     assert write_card(pupil, tmp_path, runs=64).read_text() == first, "again from stored results, to the last digit"
 
 
+def test_a_policy_of_other_worlds_is_measured_on_its_own(tmp_path: Path) -> None:
+    recipe = recipe_of("tiny", worlds="tiny-jumps-3", layers=1, width=8, steps=1, tuning_steps=0)
+    with one_thread(), torch.inference_mode(False):
+        train(recipe, tmp_path / "made", evaluate_every=1, evaluate_problems=16)
+    told = write_card(str(tmp_path / "made" / "best"), tmp_path / "card", runs=8, seed=3).read_text()
+    assert "| tiny-jumps-3, fixed arms |" in told
+    assert "--runs 8 --seed 3 --out FOLDER" in told
+
+
 @pytest.mark.parametrize("name", shipped())
 def test_a_shipped_card_belongs_to_the_shipped_weights(name: str) -> None:
     from driftformer.policies import folder_of

@@ -20,9 +20,10 @@ from driftformer.pretraining.recipes import RECIPES
 
 @pytest.fixture(autouse=True)
 def small_recipes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    small = {"layers": 1, "heads": 1, "width": 8, "steps": 1, "tuning_steps": 0, "tokens": 800, "generation": 16}
+    small = {"layers": 1, "heads": 1, "width": 8, "steps": 1, "tokens": 800, "generation": 16, "own": 0.0}
     for name in ("cosine", "high", "high-master-linucb", "high-master-thompson"):
-        monkeypatch.setitem(RECIPES, name, replace(RECIPES[name], behaviours={"random": 1.0}, own=0.0, **small))
+        monkeypatch.setitem(RECIPES, name, replace(RECIPES[name], behaviours={"random": 1.0}, **small))
+    monkeypatch.setitem(RECIPES, "cosine", replace(RECIPES["cosine"], tuning_steps=1, tuning_tokens=12_800))
     with torch.inference_mode(False):  # other tests do without gradients
         yield
 
@@ -35,6 +36,7 @@ def test_they_play_under_the_names_that_experiments_know(tmp_path: Path, monkeyp
     assert list(read_json(tmp_path / "rivals" / "one" / "summary.json")["agents"]) == ["random", "policy:cosine"]
     trained = read_json(tmp_path / "policies" / "cosine" / "best" / "training.json")
     assert trained["policy"]["layers"] == 1
+    assert trained["progress"]["tuning_step"] == 1
     (stored,) = (tmp_path / "rivals" / "one" / "chunks").glob("policy*")
     assert "policies" in stored.name
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from driftformer.agents.registry import make_agent, summary_of
 from driftformer.environments.presets import build
@@ -122,3 +123,27 @@ def test_a_report_of_forged_results_is_refused_in_words(
     sorted((tmp_path / "copy").glob(forged))[0].write_text(content)
     with contextlib.suppress(InputError):  # some are harmless; what counts is that nothing else is raised
         write_report(tmp_path / "copy")
+
+
+def test_what_a_killed_reproduction_leaves_belongs_to_its_seed(
+    in_small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "run_trainings", killed)
+    with pytest.raises(KeyboardInterrupt):
+        module.reproduce(["architecture"], tmp_path)
+    with pytest.raises(InputError, match="was made with seed 0, not 1"):
+        module.reproduce(["architecture"], tmp_path, seed=1)
+    with pytest.raises(InputError, match="run `driftformer reproduce` again"):
+        write_report(tmp_path)
+
+
+@pytest.mark.parametrize("device", ["gpu", "cuda"])
+def test_a_device_that_is_not_there_is_refused_at_the_door(tmp_path: Path, device: str) -> None:
+    if device == "cuda" and torch.cuda.is_available():
+        pytest.skip("there is one here")
+    with pytest.raises(InputError, match="device is"):
+        module.reproduce(["architecture"], tmp_path / "new", device=device)
+    assert not (tmp_path / "new").exists()

@@ -167,3 +167,21 @@ def test_the_command_writes_table_and_figures_and_takes_files(
     with pytest.raises(SystemExit):
         main(["sweep", "--grid", "x.yaml", "--environment", "high"])
     assert "give --grid, or --environment" in capsys.readouterr().err
+
+
+def test_damage_in_the_last_cell_is_found_before_anything_is_computed_or_changed(tmp_path: Path) -> None:
+    sweep(grid_of(b=[0.0, 0.1]), tmp_path, runs=10)
+    about = (tmp_path / "sweep.json").read_bytes()
+    victim = sorted(path for path in tmp_path.rglob("*.safetensors") if "b=0.1" in str(path))[0]
+    victim.write_bytes(victim.read_bytes()[:-3])
+    before = chunk_times(tmp_path)
+    with pytest.raises(InputError, match=victim.name):
+        sweep(grid_of(b=[0.0, 0.05, 0.1], agents=("linucb", "random", "thompson")), tmp_path, runs=10)
+    assert chunk_times(tmp_path) == before
+    assert (tmp_path / "sweep.json").read_bytes() == about, "the table is still that of the earlier grid"
+
+
+def test_an_agent_that_cannot_be_made_leaves_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="alpha"):
+        sweep(grid_of(b=[0.0, 0.1], agent_alpha=[1.0, -2.0]), tmp_path / "new", runs=10)
+    assert not (tmp_path / "new").exists()

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from driftformer.errors import InputError
 from driftformer.evaluation.reproduce import kept
 from driftformer.evaluation.trained import run_trainings
 from driftformer.experiments.trainings import TRAININGS, TrainingExperiment
@@ -57,3 +58,11 @@ def test_kept_results_are_of_the_trainings_that_the_experiment_names(experiment:
     assert [row["label"] for row in results["trainings"]] == [training.label for training in trained]
     for row in (*results["trainings"], {"worlds": results["references"]["linucb"]}):
         assert tuple(row["worlds"]) == worlds
+
+
+def test_a_result_of_another_training_is_refused_by_name(tmp_path: Path) -> None:
+    experiment = hasty(TRAININGS["training-drift"])
+    with torch.inference_mode(False):
+        run_trainings(experiment, tmp_path, "quick", 0, "cpu")
+    with pytest.raises(InputError, match=r"result\.json is of another training; delete"):
+        run_trainings(experiment, tmp_path, "quick", 1, "cpu")

@@ -146,3 +146,11 @@ def test_a_dataset_of_another_kind_is_refused(tmp_path: Path) -> None:
         stream(tmp_path)
     with pytest.raises(InputError, match="a file or a folder with other things"):
         make(tmp_path)
+
+
+def test_a_whole_dataset_of_fewer_or_more_worlds_is_not_called_broken(tmp_path: Path) -> None:
+    folder = make(tmp_path / "d")
+    with pytest.raises(InputError, match="worlds is tiny"):
+        collect_dataset(folder, "high", 150, behaviours={"random": 1.0})
+    with pytest.raises(InputError, match="worlds is tiny, but the training has high"):
+        StoredStream(folder, recipe_of("high"), 32, torch.device("cpu"), Part(1))

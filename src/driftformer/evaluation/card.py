@@ -14,11 +14,12 @@ from typing import Any
 from driftformer.agents.incontext import InContext
 from driftformer.agents.oracle import Oracle
 from driftformer.agents.registry import make_agent
+from driftformer.environments.linear_bandit import LinearBandit
 from driftformer.environments.presets import make_env
 from driftformer.errors import InputError, require_count
 from driftformer.evaluation.closeness import TEACHER, measure_closeness
 from driftformer.evaluation.evaluate import evaluate
-from driftformer.files import read_json, write_atomically, write_json
+from driftformer.files import read_json, tidy, write_atomically, write_json
 from driftformer.policies import TRAINING, folder_of
 from driftformer.pretraining.label import BEHAVIOUR, OPTIMAL
 from driftformer.pretraining.recipes import RECIPES
@@ -58,10 +59,16 @@ _SETTINGS["drift"] = (
 """What a policy is measured on, by the worlds it was trained in: title, environment, options."""
 
 
-def write_card(source: str, out: Path, runs: int = 200, seed: int = 0, workers: int = 1) -> Path:
+_USUAL = {"runs": 200, "seed": 0}
+
+
+def write_card(
+    source: str, out: Path, runs: int = _USUAL["runs"], seed: int = _USUAL["seed"], workers: int = 1
+) -> Path:
     """Measure a policy and write card.json and card.md."""
     require_count("runs", runs, 2)
     require_count("seed", seed, 0, most=2**62)
+    tidy(out)
     agent = InContext(source)
     path = folder_of(source) / TRAINING
     if not path.exists():
@@ -93,12 +100,19 @@ def _closeness(agent: InContext, teacher: str, worlds: str, runs: int, seed: int
         return {"unmeasured": str(error)}
 
 
+def _measured_on(worlds: str) -> list[tuple[str, LinearBandit]]:
+    """What is asked of policies of these worlds, or else the worlds themselves."""
+    if worlds in _SETTINGS:
+        return [(title, make_env(preset, **options)) for title, preset, options in _SETTINGS[worlds]]
+    own = [world.environment for world in worlds_of(worlds)]
+    return [(f"{environment.name}, {environment.arm_mode} arms", environment) for environment in own]
+
+
 def _regrets(
     agent: InContext, worlds: str, teacher: str | None, out: Path, runs: int, seed: int, workers: int
 ) -> Iterator[dict[str, Any]]:
     greedy = InContext(agent.source, mode="greedy")
-    for place, (title, preset, options) in enumerate(_SETTINGS[worlds]):
-        environment = make_env(preset, **options)
+    for place, (title, environment) in enumerate(_measured_on(worlds)):
         others = list(dict.fromkeys(["linucb", "thompson", *([teacher] if teacher else [])]))
         oracle = Oracle()
         applies = oracle.why_not(environment) is None
@@ -125,7 +139,8 @@ def render(card: dict[str, Any]) -> str:
     if card["teacher"]:
         lines += ["## Closeness to its teacher", "", *_teacher(card["teacher"], recipe["labels"]), ""]
     lines += ["## Limits", "", *_limits(training["policy"], recipe), ""]
-    lines += [f"Figures from `driftformer card {card['policy']} --out FOLDER`; weights {card['weights']}."]
+    given = "".join(f" --{name} {card[name]}" for name, usual in _USUAL.items() if card[name] != usual)
+    lines += [f"Figures from `driftformer card {card['policy']}{given} --out FOLDER`; weights {card['weights']}."]
     return "\n".join(lines) + "\n"
 
 

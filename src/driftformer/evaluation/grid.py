@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -155,9 +156,11 @@ def _values(name: str, values: Any, default: Any) -> tuple[Any, ...]:
         raise InputError(f"vary: {name} is a list itself and cannot be varied; vary another field")
     if not listed:
         raise InputError(f"vary: {name} has no values; give at least one")
+    if len(listed) > LARGEST:
+        raise InputError(f"vary: {name} has {len(listed):,} values; give fewer, {LARGEST:,} at the most")
     typed = tuple(_value(name, value, type(default)) for value in listed)
-    for value in typed:
-        if typed.count(value) > 1:
+    for value, count in Counter(typed).items():
+        if count > 1:
             raise InputError(f"vary: {name} has {value} twice; give each value once")
     return typed
 
@@ -252,10 +255,9 @@ class _Strict(yaml.SafeLoader):  # type: ignore[misc]
     """YAML's safe loader, which alone would take the last of several equal keys without a word."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        keys = [key.value for key, _ in node.value]
-        twice = [key for key in keys if keys.count(key) > 1]
-        if twice:
-            raise ValueError(f"'{str(twice[0])[:60]}' stands there twice")
+        for key, count in Counter(str(key.value) for key, _ in node.value).items():
+            if count > 1:
+                raise ValueError(f"'{key[:60]}' stands there twice")
         made: dict[Any, Any] = super().construct_mapping(node, deep)
         return made
 

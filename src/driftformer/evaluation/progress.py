@@ -166,7 +166,7 @@ class TrainingsProgress:
 
     def __init__(self) -> None:
         self._line: TrainingProgress | None = None
-        self._of = ""
+        self._of = ("", "")
 
     def __enter__(self) -> TrainingsProgress:
         return self
@@ -176,9 +176,11 @@ class TrainingsProgress:
             self._line.__exit__(kind, error, at)
 
     def show(self, label: str, report: Report) -> None:
-        if label != self._of:
+        if (label, report.phase) != self._of:
             self.__exit__(None, None, None)
-            self._line, self._of = TrainingProgress(label, report.steps, 0).__enter__(), label
+            steps = {"labels": 0, "regret": 0} | {report.phase: report.steps}
+            self._line = TrainingProgress(label, steps["labels"], steps["regret"]).__enter__()
+            self._of = (label, report.phase)
         assert self._line is not None
         self._line.show(report)
 

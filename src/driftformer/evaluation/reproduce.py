@@ -32,8 +32,9 @@ from driftformer.evaluation.stories import STORIES, tell
 from driftformer.evaluation.trained import RESULTS, draw_trainings, run_trainings
 from driftformer.experiments import EXPERIMENTS, NAMES, RATES, THEORY, TRAININGS
 from driftformer.experiments.base import Case, Experiment, scale_of
-from driftformer.files import MEND, read_json, write_json
+from driftformer.files import MEND, read_json, tidy, write_json
 from driftformer.simulation.engines import Engine, opened
+from driftformer.simulation.rollout import check_device
 from driftformer.theory.record import CHECKED, check_theory
 
 ABOUT = "reproduction.json"
@@ -71,6 +72,8 @@ def reproduce(
             raise unknown_name("experiment", name, NAMES)
     if runs is not None:
         require_count("runs", runs, 2)
+    check_device(device)
+    tidy(out)
     about = _about(out, {"scale": scale, "runs": runs, "seed": seed, "device": device, "pretrain": pretrain})
     if pretrain:
         _pretrain(names, out, device)
@@ -109,8 +112,8 @@ def _pretrain(names: Sequence[str], out: Path, device: str) -> None:
 def _about(out: Path, asked: dict[str, Any]) -> dict[str, Any]:
     """What the folder holds already; it must be of the same scale and seed."""
     path = out / ABOUT
-    if not path.exists():
-        return {**asked, "experiments": []}
+    if not path.exists():  # said before anything is computed, so that what a killed call leaves is told apart
+        write_json(path, {**asked, "experiments": []})
     found: dict[str, Any] = read_json(path)
     for key, value in asked.items():
         if found.get(key, False) != value:
@@ -212,6 +215,11 @@ def kept(name: str) -> dict[str, Any] | None:
     return read_json(path) if path.exists() else None
 
 
+def read_stories(out: Path) -> dict[str, dict[str, Any]]:
+    """The single runs."""
+    return {story.name: _read(out / "stories" / f"{story.name}.json", "") for story in STORIES}
+
+
 def read_rates(out: Path) -> dict[str, Any] | None:
     """Measured rates, if they are there."""
     found: dict[str, Any] | None = _read(out / RATES / "rates.json", RATES) if RATES in _held(out) else None
@@ -233,7 +241,8 @@ def _held(out: Path) -> list[str]:
 
 def _read(path: Path, name: str) -> Any:
     if not path.exists():
-        raise InputError(f"folder {path.parent} has no {path.name}; run `driftformer reproduce {name}` again")
+        command = f"driftformer reproduce {name}".strip()
+        raise InputError(f"folder {path.parent} has no {path.name}; run `{command}` again")
     return read_json(path)
 
 

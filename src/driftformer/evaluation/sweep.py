@@ -32,7 +32,7 @@ from driftformer.evaluation.grid import OPTION, Grid, Variant
 from driftformer.evaluation.plan import Plan
 from driftformer.evaluation.progress import Progress, told_by
 from driftformer.events import EVENTS, sitting
-from driftformer.files import is_partial, write_atomically, write_json
+from driftformer.files import is_partial, tidy, write_atomically, write_json
 from driftformer.randomness import CHUNK
 from driftformer.simulation.chunks import Task, chunks_for, compute
 from driftformer.simulation.engines import Engine, opened
@@ -75,8 +75,12 @@ def sweep(
     require_count("runs", runs)
     require_count("seed", seed, 0, most=2**63)
     variants = grid.variants()
-    horizons = [make_env(grid.environment, **cell).horizon for cell in grid.cells()]  # all of them are possible
-    _claim(out, {"environment": grid.environment, "agents": grid.agents, "vary": grid.vary, "runs": runs, "seed": seed})
+    _check_folder(out)
+    tidy(out)
+    horizons = [_check_cell(grid, variants, settings, out, runs, seed) for settings in grid.cells()]
+    asked = {"environment": grid.environment, "agents": grid.agents, "vary": grid.vary, "runs": runs, "seed": seed}
+    if not (out / ABOUT).exists():
+        write_json(out / ABOUT, asked)
     chunks = len(chunks_for(runs)) * len(variants)
     total = sum(chunks * CHUNK * horizon for horizon in horizons)
     about: dict[str, Any] = {"rows": grid.size, "runs": runs, "seed": seed}
@@ -90,19 +94,36 @@ def sweep(
             cells.take(task, outcome)
             bar.finish_chunks(len(task.chunks))
     rows = [row for place in sorted(cells.rows) for row in cells.rows[place]]
+    write_json(out / ABOUT, asked)
     write_table(rows, out / TABLE)
     return rows
 
 
-def _claim(out: Path, about: Mapping[str, Any]) -> None:
-    """Make the folder ours, unless it holds other things."""
+def _check_folder(out: Path) -> None:
+    """Refuse one that holds other things."""
     if out.exists() and not out.is_dir():
         raise InputError(f"out is '{out}', which is a file; name a folder")
     if not (out / ABOUT).exists() and out.exists():
         foreign = [path.name for path in out.iterdir() if path.name != EVENTS and not is_partial(path)]
         if foreign:
             raise InputError(f"out is '{out}', a folder that is not empty and holds no sweep; name a new or empty one")
-    write_json(out / ABOUT, dict(about))
+
+
+def _check_cell(
+    grid: Grid, variants: list[Variant], settings: Mapping[str, Any], out: Path, runs: int, seed: int
+) -> int:
+    """See that a cell can be played and that what is there of it is whole, before any is; its horizon."""
+    environment, folder = make_env(grid.environment, **settings), _folder(out, settings)
+    Plan(environment, _written(variants), runs=runs, seed=seed, out=folder if folder.exists() else None)
+    return environment.horizon
+
+
+def _folder(out: Path, settings: Mapping[str, Any]) -> Path:
+    return out / "cells" / cell_name(settings)
+
+
+def _written(variants: list[Variant]) -> list[str]:
+    return [variant.written for variant in variants]
 
 
 @dataclass
@@ -133,9 +154,8 @@ class _Cells:
         share: int | None = None
         for place, settings in enumerate(self.grid.cells()):
             environment = make_env(self.grid.environment, **settings)
-            written = [variant.written for variant in self.variants]
-            folder = self.out / "cells" / cell_name(settings)
-            plan = Plan(environment, written, runs=self.runs, seed=self.seed, out=folder)
+            folder = _folder(self.out, settings)
+            plan = Plan(environment, _written(self.variants), runs=self.runs, seed=self.seed, out=folder)
             known = plan.chunks - plan.chunks_missing
             self.bar.skip(known * CHUNK * environment.horizon, known)
             cell = _Cell(place, settings, plan, 0)

@@ -7,7 +7,7 @@ OUT/EXPERIMENT/results.json           all of them, and reference agents on the s
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,11 @@ from torch import Tensor
 
 from driftformer.agents.base import Privileged
 from driftformer.agents.registry import make_agent
+from driftformer.errors import InputError
 from driftformer.evaluation.figures import colour_of, figure_at
 from driftformer.experiments.base import scale_of
 from driftformer.experiments.trainings import Training, TrainingExperiment
-from driftformer.files import read_json, write_json
+from driftformer.files import digest, read_json, write_json
 from driftformer.models.checkpoints import read_policy
 from driftformer.models.incontext import placed
 from driftformer.pretraining.dataset import collect_dataset
@@ -46,11 +47,15 @@ def run_trainings(
         folder = out / experiment.name / training.name
         path = folder / "result.json"
         recipe = _recipe(training, scale, seed)
+        made = {"recipe": digest(asdict(recipe)), "trajectories": training.trajectories}
         if not path.exists():
             _train(training, recipe, folder, device, on_report)
             found = _measure(folder, experiment.worlds[scale], scale, device)
-            write_json(path, {"label": training.label, "value": training.value, "worlds": found})
-        rows.append(read_json(path))
+            write_json(path, {"label": training.label, "value": training.value, "worlds": found, "made": made})
+        row = read_json(path)
+        if row.pop("made", None) != made:
+            raise InputError(f"file {path} is of another training; delete {folder} and run the command again")
+        rows.append(row)
     path = out / experiment.name / RESULTS
     references = read_json(path)["references"] if path.exists() else _references(experiment, scale, device)
     where = torch.cuda.get_device_name() if torch.device(device).type == "cuda" else "CPU core"

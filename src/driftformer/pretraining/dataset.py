@@ -192,13 +192,13 @@ def _begun(out: Path, about: dict[str, Any], worlds: int) -> list[dict[str, Any]
         write_json(out / "manifest.json", {**about, "shards": []})
         return []
     known = read_json(out / "manifest.json")
-    _check_shards(out, known.get("shards"), worlds)
     for key, value in about.items():
         if known.get(key) != value:
             raise InputError(
                 f"out is '{out}', a dataset of another kind ({key} is {known.get(key)} there and {value} here); "
                 "name another folder"
             )
+    _check_shards(out, known.get("shards"), worlds)
     return list(known["shards"])
 
 
@@ -274,8 +274,7 @@ class StoredStream:
 
     def _check(self) -> None:
         about = self._about
-        _check_shards(self._folder, about.get("shards"), len(self.worlds))
-        if about.get("format") != _FORMAT or not about["shards"]:
+        if about.get("format") != _FORMAT or not about.get("shards"):
             raise InputError(f"data is '{self._folder}', whose manifest is of another version or empty; collect anew")
         wanted = {
             "worlds": self._recipe.worlds,
@@ -290,7 +289,14 @@ class StoredStream:
                     f"data is '{self._folder}', where {key} is {about.get(key)!s:.200}, but the training has {value}; "
                     f"{hint if key == 'device' else ''}collect it anew for this"
                 )
-        collected = sum(shard["count"] for shard in about["shards"])
+        _check_shards(self._folder, about["shards"], len(self.worlds))
+        counts = [shard["count"] for shard in about["shards"]]
+        if max(counts) < self._part.processes:
+            raise InputError(
+                f"data is '{self._folder}', whose largest shard has {max(counts)} trajectories, too few to share among "
+                f"{self._part.processes} processes; collect more, or use fewer processes"
+            )
+        collected = sum(counts)
         require_count(f"the seed of dataset {self._folder}", about.get("seed", -1), 0, most=2**62)
         if collected != about.get("trajectories"):
             raise InputError(

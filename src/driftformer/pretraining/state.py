@@ -44,8 +44,9 @@ def _names(optimizer: torch.optim.Optimizer, policy: nn.Module) -> dict[str, nn.
     return {name: parameter for name, parameter in policy.named_parameters() if id(parameter) in held}
 
 
-_SIZES = ("tokens", "generation", "tuning_tokens", "summary")
-"""May change from one sitting to the next: how much is done at once, as far as memory goes."""
+_FREE = ("tokens", "generation", "tuning_tokens", "summary", "start")
+"""May change from one sitting to the next: how much is done at once, as far as memory goes, and where the first weights
+lay, whose checksum is in the setting."""
 
 
 def save_state(
@@ -56,7 +57,7 @@ def save_state(
     optimizer: torch.optim.Optimizer,
     progress: Progress,
 ) -> None:
-    """`setting` is what else must stay as it is: the data, the worlds, the number of processes."""
+    """`setting` is what else must stay as it is: the data, the worlds, the weights at the start."""
     tensors: dict[str, Tensor] = {f"weights.{name}": value for name, value in policy.state_dict().items()}
     for name, parameter in _names(optimizer, policy).items():
         for key, value in optimizer.state.get(parameter, {}).items():
@@ -67,7 +68,7 @@ def save_state(
 
 
 def _fixed(recipe: Recipe) -> dict[str, Any]:
-    return {key: value for key, value in asdict(recipe).items() if key not in _SIZES}
+    return {key: value for key, value in asdict(recipe).items() if key not in _FREE}
 
 
 def load_state(

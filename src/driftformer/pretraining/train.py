@@ -45,6 +45,7 @@ from driftformer.pretraining.step import Stepper
 from driftformer.pretraining.stream import FreshStream, Stream
 from driftformer.pretraining.tuning import Average, Simulator, regret_loss
 from driftformer.pretraining.worlds import describe, worlds_of
+from driftformer.simulation.rollout import check_device
 
 
 @dataclass(frozen=True)
@@ -123,6 +124,7 @@ def train(
     Trajectories are made while they are used, or come from the dataset `data`. The state is saved every `save_every`
     seconds, and at the end.
     """
+    check_device(device)
     require_real("max_minutes", max_minutes, 0.0, above=True, most=math.inf)
     require_count("evaluate_every", evaluate_every)
     require_count("evaluate_problems", evaluate_problems)

@@ -132,8 +132,9 @@ class LocalEngine:
                     if not pending:
                         return
                     done, _ = wait(pending, timeout=0.1, return_when=FIRST_COMPLETED)
-                    on_rounds(played.value - reported)
-                    reported = played.value
+                    now = played.value
+                    on_rounds(now - reported)
+                    reported = now
                     for future in done:
                         yield pending.pop(future), future.result()
             except BrokenProcessPool as error:

@@ -7,9 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from driftformer.evaluation.figures import colour_of
-from driftformer.evaluation.reproduce import ABOUT, kept, read_experiments, read_rates, read_theory, read_trainings
+from driftformer.evaluation.reproduce import (
+    ABOUT,
+    kept,
+    read_experiments,
+    read_rates,
+    read_stories,
+    read_theory,
+    read_trainings,
+)
 from driftformer.evaluation.result import describe
-from driftformer.evaluation.stories import STORIES
 from driftformer.evaluation.trained import REFERENCES
 from driftformer.evaluation.verdicts import ORACLE, judge
 from driftformer.experiments import EXPERIMENTS, RATES, TRAININGS
@@ -26,7 +33,6 @@ def build_payload(out: Path) -> dict[str, Any]:
     """Everything of a folder, rounded and thinned to what can be seen."""
     summaries = read_experiments(out)
     about = read_json(out / ABOUT)
-    stories = {story.name: read_json(out / "stories" / f"{story.name}.json") for story in STORIES}
     agents = sorted(
         {agent for cases in summaries.values() for summary in cases.values() for agent in summary["agents"]}
     )
@@ -34,13 +40,14 @@ def build_payload(out: Path) -> dict[str, Any]:
         "title": "driftformer: what was measured",
         "scale": about["scale"],
         "seed": about["seed"],
+        "asked": _asked(about),
         "experiments": [_experiment(EXPERIMENTS[name], cases) for name, cases in summaries.items()],
-        "trainings": list(_trainings(out)),
+        "trainings": list(_trainings(out, _asked(about))),
         "rates": read_rates(out) or kept(RATES),
         "rates_are_kept": read_rates(out) is None,
         "theory": read_theory(out),
         "claims": [_claim(judge(claim, summaries)) for claim in CLAIMS],
-        "stories": stories,
+        "stories": read_stories(out),
         "colours": {agent: colour_of(agent) for agent in (*agents, *REFERENCES)},
         "agents": agents,
     }
@@ -92,23 +99,31 @@ def _case(case: Case, summary: Mapping[str, Any], swept: bool) -> dict[str, Any]
     }
 
 
-def _trainings(out: Path) -> Iterator[dict[str, Any]]:
+def _asked(about: Mapping[str, Any]) -> str:
+    """The options that gave these results."""
+    words = [f"--scale {about['scale']} --seed {about['seed']}"]
+    words += [f"--runs {about['runs']}"] if about.get("runs") else []
+    words += [f"--device {about['device']}"] if about.get("device", "cpu") != "cpu" else []
+    return " ".join(words + ["--pretrain"] * bool(about.get("pretrain")))
+
+
+def _trainings(out: Path, asked: str) -> Iterator[dict[str, Any]]:
     """What the folder holds, and what comes with the package where that is of a larger scale, or all there is."""
     own = read_trainings(out)
     for name, experiment in TRAININGS.items():
         if name in own:
-            yield _trained(experiment, own[name], is_kept=False)
+            yield _trained(experiment, own[name], asked, is_kept=False)
         larger = kept(name)
         if larger is not None and own.get(name, {}).get("scale") != larger["scale"]:
-            yield _trained(experiment, larger, is_kept=True)
+            asked_then = f"--scale {larger['scale']} --seed {larger['seed']} --device cuda"
+            yield _trained(experiment, larger, asked_then, is_kept=True)
 
 
-def _trained(experiment: TrainingExperiment, results: Mapping[str, Any], is_kept: bool) -> dict[str, Any]:
-    on = " --device cuda" if is_kept else ""
+def _trained(experiment: TrainingExperiment, results: Mapping[str, Any], asked: str, is_kept: bool) -> dict[str, Any]:
     return {
         "name": f"{experiment.name}-kept" if is_kept else experiment.name,
         "kept_from": results["device"] if is_kept else None,
-        "command": f"driftformer reproduce {experiment.name} --scale {results['scale']} --seed {results['seed']}{on}",
+        "command": f"driftformer reproduce {experiment.name} {asked}",
         "title": experiment.title + (", at the paper's scale" if is_kept else ""),
         "question": experiment.question,
         "paper": experiment.paper,

@@ -105,7 +105,7 @@ def _findings(claim: Mapping[str, Any]) -> str:
 def _experiment(experiment: Mapping[str, Any], payload: Mapping[str, Any]) -> str:
     name = experiment["name"]
     paper = f'<p class="quiet">In the paper: {_e(experiment["paper"])}</p>' if experiment["paper"] else ""
-    command = f"driftformer reproduce {name} --scale {payload['scale']} --seed {payload['seed']}"
+    command = f"driftformer reproduce {name} {payload['asked']}"
     return f"""<section id="{_e(name)}" class="experiment"><h2>{_e(experiment["title"])}</h2>
 <p>{_prose(experiment["question"])}</p>{paper}
 <div class="controls" data-experiment="{_e(name)}"></div>
