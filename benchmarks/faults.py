@@ -37,6 +37,8 @@ _WEIGHTS = {"full disk": 4.0, "kill a worker": 2.0}
 """How often a fault is drawn where it is possible at all, which for these is not everywhere."""
 _GOES_ON = "a worker was lost; try"
 """What a command says that does not need to be run again."""
+_OF_THE_DISK = "check the disk and the permissions"
+"""What a command says where it cannot write, be it a file that was damaged before."""
 GOOD = ("recovered", "refused")
 BAD = ("lost", "wrong", "tracebacks")
 
@@ -118,12 +120,12 @@ class Episode:
             return True
         if ended.code != 2 or len(lines) != 1 or not lines[0].startswith("driftformer: error: "):
             return self._fail(fault, "tracebacks", f"exit code {ended.code}: {ended.said[-1500:]}")
+        if kind in ("full disk", "no permission") and str(self.folder) in lines[0] and _OF_THE_DISK in lines[0]:
+            return True
         named = [path for path in self.damaged if str(path) in lines[0]]
         if named:
             self.damaged.pop(named[0]).verdict = "refused"
             return self._remedy(lines[0], named[0])
-        if kind in ("full disk", "no permission") and str(self.folder) in lines[0]:
-            return True
         if kind == "kill a worker" and "workers is" in lines[0]:
             return True
         return self._fail(fault, "lost", f"refused without a damaged file: {lines[0]}")

@@ -35,7 +35,6 @@ _SETTINGS: dict[str, list[tuple[str, str, dict[str, Any]]]] = {
     "low": [
         ("Low, fixed arms", "low", {}),
         ("Low without its windows, fixed arms", "low", {"lift": 0.0}),
-        ("Low, resampled arms", "low", {"arm_mode": "resampled"}),
     ],
     "cosine": [
         (f"High, b={b:g}, {mode} arms", "high", {"b": b, "arm_mode": mode})
