@@ -17,6 +17,7 @@ _SIZES: dict[str, dict[str, Any]] = {
     "quick": {"layers": 2, "heads": 2, "width": 32, "steps": 600, "tokens": 3_840, "rate": 3e-3, "warmup": 40},
     "paper": {"layers": 4, "heads": 4, "width": 128, "steps": 1500, "tokens": 102_400, "rate": 1e-3, "warmup": 150},
 }
+_SCALES: tuple[ScaleName, ...] = ("quick", "paper")
 _WORLD = {"quick": "tiny", "paper": "full"}
 """Beginnings of the names of worlds, by scale (see pretraining/worlds.py)."""
 
@@ -53,6 +54,16 @@ class TrainingExperiment:
 def _kinds(scale: ScaleName) -> dict[str, str]:
     """The worlds of `training-drift` and what to call them."""
     kinds = {"still": "worlds at rest", "jumps": "jumps", "cosine": "cosines", "walk": "random walks"}
+    return {f"{_WORLD[scale]}-{kind}": title for kind, title in kinds.items()}
+
+
+def _mixed(scale: ScaleName) -> dict[str, str]:
+    return {f"{_WORLD[scale]}-mixed": "all of them"}
+
+
+def _degrees(scale: ScaleName) -> dict[str, str]:
+    """Those of `training-degree`."""
+    kinds = {"still": "no jumps", "jumps-1": "1 jump", "jumps-3": "3 jumps", "jumps-9": "9 jumps"}
     return {f"{_WORLD[scale]}-{kind}": title for kind, title in kinds.items()}
 
 
@@ -96,23 +107,9 @@ def _architectures(scale: ScaleName) -> tuple[Training, ...]:
     )
 
 
-def _drifts(scale: ScaleName) -> tuple[Training, ...]:
-    worlds = {**_kinds(scale), f"{_WORLD[scale]}-mixed": "all of them"}
+def _trained_on(scale: ScaleName, worlds: Mapping[str, str]) -> tuple[Training, ...]:
     return tuple(
         Training(world, f"trained on {title}", {**_SIZES[scale], "worlds": world}) for world, title in worlds.items()
-    )
-
-
-def _degrees(scale: ScaleName) -> tuple[str, ...]:
-    """The worlds of `training-degree`: at rest, and with more and more jumps."""
-    return tuple(f"{_WORLD[scale]}-{kind}" for kind in ("still", "jumps-1", "jumps-3", "jumps-9"))
-
-
-def _often(scale: ScaleName) -> tuple[Training, ...]:
-    titles = ("no", "1", "3", "9")
-    return tuple(
-        Training(world, f"trained on {title} jump{'s' * (title != '1')}", {**_SIZES[scale], "worlds": world})
-        for world, title in zip(_degrees(scale), titles, strict=True)
     )
 
 
@@ -139,7 +136,7 @@ TRAININGS: dict[str, TrainingExperiment] = {
             paper="the paper's third contribution; no figure",
             view="bars",
             axis="architecture",
-            trainings={"quick": _architectures("quick"), "paper": _architectures("paper")},
+            trainings={scale: _architectures(scale) for scale in _SCALES},
             worlds={"quick": ("tiny-cosine",), "paper": ("full-cosine",)},
         ),
         TrainingExperiment(
@@ -149,8 +146,8 @@ TRAININGS: dict[str, TrainingExperiment] = {
             paper="the open question of appx-limit-and-dis",
             view="matrix",
             axis="trained on",
-            trainings={"quick": _drifts("quick"), "paper": _drifts("paper")},
-            worlds={"quick": tuple(_kinds("quick")), "paper": tuple(_kinds("paper"))},
+            trainings={scale: _trained_on(scale, _kinds(scale) | _mixed(scale)) for scale in _SCALES},
+            worlds={scale: tuple(_kinds(scale)) for scale in _SCALES},
         ),
         TrainingExperiment(
             name="training-degree",
@@ -159,8 +156,8 @@ TRAININGS: dict[str, TrainingExperiment] = {
             paper="the open question of appx-limit-and-dis",
             view="matrix",
             axis="trained on",
-            trainings={"quick": _often("quick"), "paper": _often("paper")},
-            worlds={"quick": _degrees("quick"), "paper": _degrees("paper")},
+            trainings={scale: _trained_on(scale, _degrees(scale)) for scale in _SCALES},
+            worlds={scale: tuple(_degrees(scale)) for scale in _SCALES},
         ),
     )
 }
