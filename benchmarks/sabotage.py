@@ -42,8 +42,8 @@ def blind_checksums() -> None:
     from driftformer.pretraining import dataset
     from driftformer.simulation import results
 
-    for module in (files, sealed, dataset, results):
-        _put(module._checksum, _any)
+    for checksum in (files.digest, sealed._checksum, dataset._checksum, results._checksum):
+        _put(checksum, _any)
 
 
 SABOTAGE: dict[str, Callable[[], None]] = {"writes": careless_writes, "checksums": blind_checksums}
