@@ -162,8 +162,8 @@ def test_only_a_few_jobs_are_under_way_however_many_there_are(crew: RayEngine) -
 
 def test_versions_that_would_give_other_bits_are_refused(crew: RayEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ray_engine, "_versions", lambda: {"torch": "1.0"})
-    assert crew._crew is not None
-    crew._crew.dismiss_all()  # new ones are asked for their versions
+    if crew._crew is not None:  # other tests came before
+        crew._crew.dismiss_all()  # new ones are asked for their versions
     with pytest.raises(InputError, match=r"a machine of the Ray cluster has .* install the same versions"):
         list(crew.run(squared, [Number(1)], quiet, quiet))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from driftformer.environments.base import Environment
@@ -46,7 +46,7 @@ def evaluate(
     """
     environment = make_env(environment) if isinstance(environment, str) else environment
     with opened(engine, workers, address) as crew:
-        _check_crew(crew, device, workers)
+        check_crew(crew, device, workers)
         plan = Plan(
             environment,
             agents,
@@ -57,12 +57,12 @@ def evaluate(
             device=device,
             trajectories=trajectories,
         )
-        if plan.chunks_missing:
-            _compute(plan, crew, progress)
+        log = None if plan.folder is None else plan.folder.path
+        compute_missing([plan], crew, environment.name, log, CONFIG, progress)
         return plan.finish()
 
 
-def _check_crew(crew: Engine, device: str, workers: int | None) -> None:
+def check_crew(crew: Engine, device: str, workers: int | None) -> None:
     """A GPU is kept busy by one process of this machine."""
     if check_device(device).type != "cuda":
         return
@@ -72,18 +72,28 @@ def _check_crew(crew: Engine, device: str, workers: int | None) -> None:
         raise InputError(f"workers is {workers} with device '{device}'; a GPU takes one worker and larger batches")
 
 
-def _compute(plan: Plan, crew: Engine, progress: bool | None) -> None:
-    """Have what is missing computed, and keep it."""
-    tasks, folder = plan.tasks(crew.workers), plan.folder
-    rounds, chunks = sum(task.rounds for task in tasks), plan.chunks_missing
-    about = {"agents": plan.agents, "chunks_known": plan.chunks - chunks, "chunks_missing": chunks}
+def compute_missing(
+    plans: Sequence[Plan], crew: Engine, title: str, log: Path | None, mark: str, progress: bool | None = None
+) -> None:
+    """Have what some plans lack computed, as one stream of tasks, and keep it.
+
+    Events go to the folder `log`, once it has a file `mark`.
+    """
+    tasks = [(task, plan) for plan in plans for task in plan.tasks(crew.workers)]
+    if not tasks:
+        return
+    missing = sum(plan.chunks_missing for plan in plans)
+    about = {
+        "agents": list(dict.fromkeys(agent for plan in plans for agent in plan.agents)),
+        "chunks_known": sum(plan.chunks for plan in plans) - missing,
+        "chunks_missing": missing,
+    }
+    owners = {id(task): plan for task, plan in tasks}
     with (
-        sitting(
-            None if folder is None else folder.path, mark=CONFIG, engine=crew.name, workers=crew.workers, **about
-        ) as events,
-        Progress(rounds, plan.environment.name, progress, chunks=chunks) as bar,
+        sitting(log, mark=mark, engine=crew.name, workers=crew.workers, **about) as events,
+        Progress(sum(task.rounds for task, _ in tasks), title, progress, chunks=missing) as bar,
     ):
-        for task, outcome in crew.run(compute, tasks, bar.advance, told_by(events, bar)):
-            plan.take(task, outcome)
+        for task, outcome in crew.run(compute, [task for task, _ in tasks], bar.advance, told_by(events, bar)):
+            owners[id(task)].take(task, outcome)
             bar.finish_chunks(len(task.chunks))
             events.settle()

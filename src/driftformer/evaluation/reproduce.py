@@ -7,6 +7,7 @@ OUT/policies/NAME/               trainings of the policies (with `pretrain`)
 OUT/stories/                     single runs that the report shows: MASTER's schedule, a policy that follows a cosine
 OUT/figures/                     a figure of each experiment, as PNG and SVG
 OUT/report.html                  all of it on one page
+OUT/events.jsonl                 what happened (see `events.py`)
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from driftformer import experiments
 from driftformer.environments.nonstationarity import nonstationarity
 from driftformer.environments.presets import build
 from driftformer.errors import InputError, require_count, unknown_name
-from driftformer.evaluation.evaluate import evaluate
+from driftformer.evaluation.evaluate import check_crew, compute_missing
 from driftformer.evaluation.figures import Column, draw_grid, draw_sweep
+from driftformer.evaluation.plan import Plan
 from driftformer.evaluation.pretrained import in_place, pretrain_policies
 from driftformer.evaluation.progress import TrainingsProgress
 from driftformer.evaluation.rates import measure_rates
@@ -79,6 +81,9 @@ def reproduce(
         _pretrain(names, out, device)
     whose = functools.partial(in_place, out=out) if pretrain else str
     with opened(engine, workers, address) as crew:
+        check_crew(crew, device, workers)
+        plans = _plans(names, whose, out, scale, runs, seed, device)
+        compute_missing(list(plans.values()), crew, f"{len(plans)} worlds", out, ABOUT)
         for name in names:
             if name in TRAININGS:
                 with TrainingsProgress() as bar:
@@ -89,9 +94,8 @@ def reproduce(
                 check_theory(out / THEORY)
             else:
                 for case in EXPERIMENTS[name].cases:
-                    folder = out / name / case.name
-                    result = _play(case, whose, folder, scale, runs, seed, crew, device)
-                    _measure_changes(case, folder, seed)
+                    result = plans[name, case.name].finish()
+                    _measure_changes(case, out / name / case.name, seed)
                     if on_result is not None:
                         on_result(case, result)
             about["experiments"] = [one for one in NAMES if one in {*about["experiments"], name}]
@@ -131,28 +135,31 @@ def _experiments(path: Path, found: Mapping[str, Any]) -> list[str]:
     return names
 
 
-def _play(
-    case: Case,
+def _plans(
+    names: Sequence[str],
     whose: Callable[[str], str],
-    folder: Path,
+    out: Path,
     scale: str,
     runs: int | None,
     seed: int,
-    crew: Engine,
     device: str,
-) -> Result:
-    counts = {agent: runs or scale_of(scale).runs_of(agent, case.preset.horizon) for agent in case.agents}
-    most = max(counts.values())
-    return evaluate(
-        build(case.preset),
-        {agent: whose(agent) for agent in case.agents},
-        runs=most,
-        fewer_runs={agent: count for agent, count in counts.items() if count < most},
-        seed=seed,
-        out=folder,
-        engine=crew,
-        device=device,
-    )
+) -> dict[tuple[str, str], Plan]:
+    """What is to be played, by experiment and case: planned together, so that no worker waits for the end of a case."""
+    plans = {}
+    cases = [(name, case) for name in names if name in EXPERIMENTS for case in EXPERIMENTS[name].cases]
+    for name, case in cases:
+        counts = {agent: runs or scale_of(scale).runs_of(agent, case.preset.horizon) for agent in case.agents}
+        most = max(counts.values())
+        plans[name, case.name] = Plan(
+            build(case.preset),
+            {agent: whose(agent) for agent in case.agents},
+            runs=most,
+            fewer_runs={agent: count for agent, count in counts.items() if count < most},
+            seed=seed,
+            out=out / name / case.name,
+            device=device,
+        )
+    return plans
 
 
 def _measure_changes(case: Case, folder: Path, seed: int) -> None:
