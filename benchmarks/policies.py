@@ -107,7 +107,7 @@ def report(policies: list[str], turns: int) -> list[str]:
     lines += ["", "| LinUCB on High, fixed arms | rounds per CPU-second |", "|---|---:|"]
     lines += [f"| bare simulator | {simulated:,.0f} |", f"| collected, labelled and stored | {collected:,.0f} |", ""]
     lines.append(f"Collecting runs at {share:.2f} of the simulator's speed (wanted: at least 0.5).")
-    return [f"One thread, {turns} turns, torch {torch.__version__}; seconds are CPU time per trajectory.", "", *lines]
+    return [f"One thread, turns: {turns}, torch {torch.__version__}; seconds are CPU time per trajectory.", "", *lines]
 
 
 def main() -> None:
