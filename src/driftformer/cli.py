@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
 import sys
 from typing import Annotated, Any
@@ -50,7 +51,8 @@ def _run(arguments: list[str]) -> None:
     except MemoryError as error:
         sys.exit(_complain(f"not enough memory ({error}); give fewer runs, arms, dims or rounds"))
     except OSError as error:
-        sys.exit(_complain(f"{error.filename or 'file'}: {error.strerror}; check the disk and the permissions there"))
+        path = os.fsdecode(error.filename or "file")
+        sys.exit(_complain(f"{path}: {error.strerror}; check the disk and the permissions there"))
     except KeyboardInterrupt:
         print("\ninterrupted; with --out, what was finished is kept: run the same command to go on", file=sys.stderr)
         sys.exit(130)

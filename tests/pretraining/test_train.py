@@ -16,9 +16,11 @@ from driftformer.errors import InputError
 from driftformer.evaluation.evaluate import evaluate
 from driftformer.models.checkpoints import read_policy
 from driftformer.pretraining.dataset import collect_dataset
+from driftformer.pretraining.log import Log
 from driftformer.pretraining.meter import Meter, training_flops_per_token
 from driftformer.pretraining.parts import Part
 from driftformer.pretraining.recipes import RECIPES, Recipe, recipe_of
+from driftformer.pretraining.state import Progress
 from driftformer.pretraining.stream import FreshStream, halvings
 from driftformer.pretraining.train import learning_rate, policy_config, train
 
@@ -230,3 +232,26 @@ def test_a_recipe_refuses_what_cannot_be() -> None:
         Recipe(name="x", summary="", worlds="tiny", steps=1, own=2)
     with pytest.raises(InputError, match="rate"):
         recipe_of("tiny", rate=-1.0)
+
+
+def test_what_tensorboard_cannot_write_is_said_once_and_in_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = Log(tmp_path, Progress())
+    log._board.add_scalar("before", 1.0, 0)
+    log._board.flush()
+    broken = OSError(1, "Operation not permitted", b"events.out")
+    writer = log._board.file_writer.event_writer._async_writer  # type: ignore[union-attr]
+
+    def refuse(*_: object) -> None:
+        raise broken
+
+    def tell() -> None:
+        log._board.add_scalar("after", 1.0, 1)
+        log._board.flush()
+
+    writer._writer.write = refuse
+    with pytest.raises(OSError, match="not permitted"):
+        tell()
+    writer._worker.join()
+    assert "Traceback" not in capsys.readouterr().err

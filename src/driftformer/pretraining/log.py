@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,14 @@ from torch import Tensor
 from driftformer.errors import InputError
 from driftformer.files import named, write_atomically
 from driftformer.pretraining.state import Progress
+
+_usual = threading.excepthook
+
+
+def _shown_once(raised: threading.ExceptHookArgs) -> None:
+    """TensorBoard's thread raises what it also hands to its caller, where it becomes an error in words."""
+    if type(raised.thread).__name__ != "_AsyncWriterThread":
+        _usual(raised)
 
 
 class Log:
@@ -32,6 +41,7 @@ class Log:
         write_atomically(self._path, kept)
         from torch.utils.tensorboard import SummaryWriter
 
+        threading.excepthook = _shown_once
         self._board = SummaryWriter(str(out / "tensorboard"))
 
     def _kept(self, progress: Progress) -> bytes:
