@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from driftformer.environments.linear_bandit import LinearBandit, LinearBanditWorld, mean_rewards_of
+from driftformer.environments.linear import LinearBandit, LinearBanditWorld, mean_rewards_of
 from driftformer.randomness import Randomness
 
 

@@ -14,3 +14,6 @@ def single_thread() -> Iterator[None]:
     """Rollouts compute with one thread anyway; tests that drive agents by hand should too."""
     with one_thread():
         yield
+
+
+pytest_plugins = ["tests.reproduction"]

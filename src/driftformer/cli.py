@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import tyro
 from tyro.conf import subcommand
 
-from driftformer.commands import (
+from driftformer.commands.options import (
     Bench,
     Card,
     Collect,
@@ -31,8 +31,8 @@ from driftformer.commands import (
 )
 from driftformer.environments.presets import PRESETS, Preset
 from driftformer.errors import InputError, unknown_name
-from driftformer.events import are_json_lines, as_json_lines, say
 from driftformer.experiments import NAMES
+from driftformer.storage.events import are_json_lines, as_json_lines, say
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -146,7 +146,7 @@ def _evaluate(command: Evaluate) -> None:
 
 
 def _reproduce(command: Reproduce) -> None:
-    from driftformer.evaluation.reproduce import draw_experiments, reproduce
+    from driftformer.experiments.reproduce import draw_experiments, reproduce
 
     names = NAMES if command.experiments == ("all",) else command.experiments
     reproduce(
@@ -165,14 +165,14 @@ def _reproduce(command: Reproduce) -> None:
 
 
 def _sweep(command: Sweep) -> None:
-    from driftformer.evaluation.grid import asked_for
+    from driftformer.sweeps.grid import asked_for
 
     asked = asked_for(command.grid, command.environment, command.vary, command.agents, command.runs, command.seed)
 
     from rich.console import Console
 
-    from driftformer.evaluation.sweep import TABLE, render, sweep
-    from driftformer.evaluation.sweep_figures import draw
+    from driftformer.plots.sweeps import draw
+    from driftformer.sweeps.sweep import TABLE, render, sweep
 
     rows = sweep(asked.grid, command.out, runs=asked.runs, seed=asked.seed, **vars(command.crew))
     for ending in ("png", "svg"):
@@ -182,9 +182,9 @@ def _sweep(command: Sweep) -> None:
 
 
 def _write_report(command: WriteReport) -> None:
-    from driftformer.evaluation.report import write_report
-    from driftformer.evaluation.report.payload import build_payload
-    from driftformer.evaluation.report.sections import headlines
+    from driftformer.report import write_report
+    from driftformer.report.payload import build_payload
+    from driftformer.report.sections import headlines
 
     path = write_report(command.folder)
     for title, text in headlines(build_payload(command.folder)):
@@ -205,7 +205,7 @@ def _print_table(result: Any) -> None:
 def _list(command: List) -> None:
     from rich.console import Console
 
-    from driftformer.catalogue import tables
+    from driftformer.commands.tables import tables
 
     for table in tables():
         Console().print(table)
@@ -214,7 +214,7 @@ def _list(command: List) -> None:
 def _bench(command: Bench) -> None:
     from rich.console import Console
 
-    from driftformer.catalogue import speeds
+    from driftformer.commands.tables import speeds
     from driftformer.simulation.throughput import measure
 
     measured = measure(command.agents, command.problems, command.horizon, command.arm_mode, command.device)
@@ -224,8 +224,8 @@ def _bench(command: Bench) -> None:
 def _rates(command: Rates) -> None:
     from rich.console import Console
 
-    from driftformer.catalogue import exponents
-    from driftformer.evaluation.rates import measure_rates
+    from driftformer.commands.tables import exponents
+    from driftformer.experiments.measure_rates import measure_rates
 
     found = measure_rates(
         command.out, longest=command.longest, runs=command.runs, seed=command.seed, workers=command.workers
@@ -248,7 +248,7 @@ def _show_schedule(command: ShowSchedule) -> None:
     from driftformer.agents.master import Master
     from driftformer.agents.schedule import malg, run
     from driftformer.errors import require_count
-    from driftformer.evaluation.schedule_figures import draw_schedule
+    from driftformer.plots.schedule import draw_schedule
     from driftformer.randomness import Randomness
 
     require_count("n", command.n, 0, most=10)
@@ -260,7 +260,7 @@ def _show_schedule(command: ShowSchedule) -> None:
 
 def _show_equivalence(command: ShowEquivalence) -> None:
     from driftformer.errors import require_count
-    from driftformer.evaluation.schedule_figures import draw_equivalence
+    from driftformer.plots.schedule import draw_equivalence
 
     require_count("rounds", command.rounds, 2, most=40)
     require_count("window", command.window, 1, most=command.rounds)
@@ -269,7 +269,7 @@ def _show_equivalence(command: ShowEquivalence) -> None:
 
 def _show_run(command: ShowRun) -> None:
     from driftformer.environments.presets import build
-    from driftformer.evaluation.schedule_figures import draw_run
+    from driftformer.plots.schedule import draw_run
     from driftformer.simulation.rollout import rollout
 
     environment = build(command.environment)
@@ -349,7 +349,7 @@ def _pretrain(command: Pretrain) -> None:
 def _theory(command: Theory) -> None:
     from rich.console import Console
 
-    from driftformer.catalogue import checked
+    from driftformer.commands.tables import checked
     from driftformer.errors import require_count
     from driftformer.theory.checks import CHECKS
 

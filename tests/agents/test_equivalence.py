@@ -14,10 +14,10 @@ from torch import Tensor
 import driftformer as df
 from driftformer.agents.base import ProblemShape
 from driftformer.agents.linucb import LinUCB
-from driftformer.agents.restart import restart
+from driftformer.agents.rows import restart
 from driftformer.agents.schedule import periodic, run
 from driftformer.agents.thompson import Thompson
-from driftformer.environments.linear_bandit import LinearBandit
+from driftformer.environments.linear import LinearBandit
 from driftformer.randomness import Randomness
 
 WINDOW, HORIZON = 8, 96

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from benchmarks.long_runs import AGENTS, BOUND, faults, play
+from reliability.long_runs import AGENTS, BOUND, faults, play
 
 from driftformer.agents.base import ProblemShape
 from driftformer.agents.registry import make_agent

@@ -16,7 +16,7 @@ from driftformer.agents.linucb import LinUCB
 from driftformer.agents.master import Master, MasterInfo, MasterState
 from driftformer.agents.reference import Random
 from driftformer.agents.thompson import Thompson
-from driftformer.environments.linear_bandit import LinearBandit
+from driftformer.environments.linear import LinearBandit
 from driftformer.errors import InputError
 from driftformer.randomness import Randomness
 from tests.agents.plain_master import plain_master

@@ -16,12 +16,12 @@ from torch import Tensor
 import driftformer as df
 from driftformer.agents.registry import make_agent
 from driftformer.environments import drift
-from driftformer.environments.identity import is_identified
 from driftformer.environments.presets import make_env
 from driftformer.errors import InputError
 from driftformer.randomness import Randomness
 from driftformer.simulation.rollout import rollout
-from tests.environments.test_linear_bandit import worlds
+from driftformer.storage.fingerprint import is_identified
+from tests.environments.test_linear import worlds
 
 
 def path(rounds: list[Any]) -> Tensor:

@@ -10,7 +10,7 @@ import torch
 
 import driftformer as df
 from driftformer.errors import InputError
-from tests.environments.test_linear_bandit import worlds
+from tests.environments.test_linear import worlds
 
 
 def test_a_stationary_world_does_not_change() -> None:

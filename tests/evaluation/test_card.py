@@ -10,11 +10,11 @@ import torch
 
 from driftformer.agents.incontext import InContext
 from driftformer.agents.registry import make_agent
-from driftformer.environments.linear_bandit import LinearBandit
-from driftformer.environments.varied import CosineWithin
+from driftformer.environments.linear import LinearBandit
+from driftformer.environments.per_problem import CosineWithin
 from driftformer.errors import InputError
 from driftformer.evaluation.card import write_card
-from driftformer.evaluation.closeness import measure_closeness
+from driftformer.evaluation.teacher import measure_closeness
 from driftformer.policies import shipped
 from driftformer.pretraining.recipes import recipe_of
 from driftformer.pretraining.train import train

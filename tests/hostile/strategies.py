@@ -1,6 +1,6 @@
 """Bytes and JSON as an enemy, or a failing disk, would make them.
 
-`DRIFTFORMER_EXAMPLES` sets how many are tried by each test; `python -m benchmarks.fuzz` does that.
+`DRIFTFORMER_EXAMPLES` sets how many are tried by each test; `python -m reliability.fuzz` does that.
 """
 
 from __future__ import annotations

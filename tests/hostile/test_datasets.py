@@ -17,8 +17,8 @@ from safetensors.torch import load, save
 from driftformer.errors import InputError
 from driftformer.models.incontext import InContextPolicy
 from driftformer.pretraining.dataset import StoredStream, collect_dataset
-from driftformer.pretraining.parts import Part
 from driftformer.pretraining.play import Player
+from driftformer.pretraining.processes import Part
 from driftformer.pretraining.recipes import recipe_of
 from driftformer.pretraining.train import policy_config
 from tests.hostile.strategies import damaged, fuzz, loads_or_refuses, mutated

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import load, save
 
-from driftformer import files
 from driftformer.errors import InputError
-from driftformer.files import is_partial, read_json, tidy, write_atomically, write_json
-from driftformer.sealed import Broken, parse, read_sealed, seal, unseal
+from driftformer.storage import files
+from driftformer.storage.files import is_partial, read_json, tidy, write_atomically, write_json
+from driftformer.storage.tensors import Broken, parse, read_sealed, seal, unseal
 from tests.hostile.strategies import damaged, fuzz, json_values, loads_or_refuses
 
 VALUE = {"name": "high", "numbers": [1, 2.5, -0.1], "inner": {"flag": True, "none": None}, "text": "ρ̂"}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import driftformer as df
 from driftformer.errors import InputError
-from driftformer.evaluation.reproduce import ABOUT, read_experiments
+from driftformer.experiments.reproduce import ABOUT, read_experiments
 from tests.hostile.strategies import damaged, fuzz, json_values, loads_or_refuses, mutated
 
 ENVIRONMENT = df.make_env("high", horizon=6, dim=2, arms=2)

@@ -22,7 +22,7 @@ from driftformer.models.incontext import InContextPolicy
 from driftformer.pretraining.recipes import recipe_of
 from driftformer.pretraining.state import Progress, load_state, save_state
 from driftformer.pretraining.train import policy_config, train
-from driftformer.sealed import parse, seal, unseal
+from driftformer.storage.tensors import parse, seal, unseal
 from tests.hostile.strategies import damaged, fuzz, json_values, loads_or_refuses, mutated
 
 DIM, HORIZON = 3, 6

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from driftformer.agents.restart import restart
+from driftformer.agents.rows import restart
 from driftformer.models.configuration import PolicyConfig
 from driftformer.models.context import Context, begin, logits_apart, next_logits, read_history, record
 from driftformer.models.incontext import InContextPolicy

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from driftformer.agents.registry import make_agent
-from driftformer.environments.linear_bandit import LinearBandit
+from driftformer.environments.linear import LinearBandit
 from driftformer.environments.presets import make_env
 from driftformer.errors import InputError
 from driftformer.pretraining.collect import Trajectories, check_behaviours, collect, mixture_weights

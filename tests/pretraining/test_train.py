@@ -18,7 +18,7 @@ from driftformer.models.checkpoints import read_policy
 from driftformer.pretraining.dataset import collect_dataset
 from driftformer.pretraining.log import Log
 from driftformer.pretraining.meter import Meter, training_flops_per_token
-from driftformer.pretraining.parts import Part
+from driftformer.pretraining.processes import Part
 from driftformer.pretraining.recipes import RECIPES, Recipe, recipe_of
 from driftformer.pretraining.state import Progress
 from driftformer.pretraining.stream import FreshStream, halvings

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from driftformer.models.incontext import InContextPolicy
-from driftformer.pretraining.parts import Part
 from driftformer.pretraining.play import Player
 from driftformer.pretraining.problems import Problems, unroll
+from driftformer.pretraining.processes import Part
 from driftformer.pretraining.recipes import recipe_of
 from driftformer.pretraining.train import policy_config
 from driftformer.pretraining.tuning import Simulator, advantages, regret_loss, repeat

@@ -13,10 +13,10 @@ import pytest
 
 import driftformer as df
 from driftformer.errors import InputError
-from driftformer.events import read_events
 from driftformer.pretraining import dataset
 from driftformer.simulation import ray_engine
 from driftformer.simulation.engines import AHEAD, Engine, LocalEngine, OnRounds, make_engine
+from driftformer.storage.events import read_events
 
 
 @dataclass(frozen=True)

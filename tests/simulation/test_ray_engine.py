@@ -15,15 +15,15 @@ import driftformer as df
 from driftformer.agents.base import ProblemShape
 from driftformer.agents.reference import Random
 from driftformer.errors import InputError
-from driftformer.evaluation.grid import make_grid
-from driftformer.evaluation.sweep import sweep
-from driftformer.events import read_events
 from driftformer.pretraining import dataset
 from driftformer.randomness import CHUNK
 from driftformer.simulation import chunks as chunking
 from driftformer.simulation import ray_engine
 from driftformer.simulation.engines import OnRounds
 from driftformer.simulation.ray_engine import RayEngine
+from driftformer.storage.events import read_events
+from driftformer.sweeps.grid import make_grid
+from driftformer.sweeps.sweep import sweep
 from tests.simulation.test_engines import Number, check_that_few_jobs_are_under_way, quiet, squared
 
 # Ray leaves log files and its processes' handles to the collector.

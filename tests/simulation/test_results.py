@@ -15,7 +15,7 @@ import pytest
 
 import driftformer as df
 from driftformer.errors import InputError
-from driftformer.files import write_atomically
+from driftformer.storage.files import write_atomically
 
 ENV = {"horizon": 30, "dim": 4, "arms": 3}
 

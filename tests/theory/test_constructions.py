@@ -16,8 +16,8 @@ from driftformer.theory.constructions import (
     restart,
     sigma1,
     sigma2,
+    stationarity,
 )
-from driftformer.theory.constructions import tests as stationarity
 from driftformer.theory.inputs import column, random_tokens
 from driftformer.theory.network import Layer, build, run, sizes
 from driftformer.theory.tokens import Layout

@@ -7,10 +7,10 @@ import torch
 
 from driftformer.agents.linucb import LinUCB
 from driftformer.agents.master import Master
+from driftformer.theory.beside_agent import agent_rounds, problem
 from driftformer.theory.constructions import sums
 from driftformer.theory.network import build, run
 from driftformer.theory.noncontinuous import rollout
-from driftformer.theory.sidebyside import agent_rounds, problem
 from driftformer.theory.tokens import Layout, empty_tokens
 
 

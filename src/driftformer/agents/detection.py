@@ -26,7 +26,7 @@ from torch import Tensor
 
 from driftformer.agents.base import Agent, ProblemShape, check_base, pick
 from driftformer.agents.linucb import LinUCB
-from driftformer.agents.restart import first_after_restart, restart, restarts_played
+from driftformer.agents.rows import first_after_restart, restart, restarts_played
 from driftformer.errors import InputError, require_choice, require_real
 from driftformer.randomness import Stream
 

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from driftformer.agents.base import Agent, ProblemShape, check_base, pick
 from driftformer.agents.linucb import LinUCB
-from driftformer.agents.restart import join_rows, put_rows, restart, split_rows, take_rows
+from driftformer.agents.rows import join_rows, put_rows, restart, split_rows, take_rows
 from driftformer.agents.schedule import Schedule, check_rho, malg, schedule
 from driftformer.errors import require_real
 from driftformer.randomness import Stream

@@ -20,9 +20,9 @@ from numpy.typing import ArrayLike, NDArray
 from safetensors.numpy import load, save
 
 from driftformer.errors import InputError, require_count, shown
-from driftformer.files import write_atomically
 from driftformer.models.context import Context, next_logits, read_history, record
-from driftformer.sealed import Broken, parse, read_sealed, seal
+from driftformer.storage.files import write_atomically
+from driftformer.storage.tensors import Broken, parse, read_sealed, seal
 
 if TYPE_CHECKING:
     from driftformer.agents.incontext import InContext

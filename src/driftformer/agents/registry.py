@@ -68,7 +68,7 @@ AGENTS: dict[str, Entry] = {
         {"window": 50, "alpha": 1.0, "ridge": 1.0},
     ),
     "restart": Entry(
-        "periodic",
+        "restart",
         "PeriodicRestart",
         "a base agent that begins again every so many rounds",
         {"base": BaseAgent("linucb"), "every": 50},
@@ -89,7 +89,7 @@ AGENTS: dict[str, Entry] = {
         "oracle", "Oracle", "knows drift, noise and prior, not w*: a reference", {"alpha": 1.0, "explore": "ucb"}, True
     ),
     "change-point-oracle": Entry(
-        "periodic",
+        "restart",
         "ChangePointOracle",
         "a base agent that begins again where rewards truly change",
         {"base": BaseAgent("linucb")},

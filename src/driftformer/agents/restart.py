@@ -1,73 +1,102 @@
-"""RM, the restart mechanism (Section 4.1): where a change is signalled, begin again with an empty memory.
-
-A state is a dataclass of tensors, or tuples of them, with one row a problem, nested at will, so restarting some
-problems means giving their rows the values they had at the start. The same few functions serve MASTER's bank of
-instances, which is nothing but a state with more rows.
-"""
+"""Restarts that need no test: after a fixed number of rounds, or, by an oracle, where the world truly changed."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
+import torch
 from torch import Tensor
 
-State = TypeVar("State")
+from driftformer.agents.base import Agent, ProblemShape, Truth, check_base, require_window
+from driftformer.agents.linucb import LinUCB
+from driftformer.agents.rows import first_after_restart, restart, restarts_played
+from driftformer.errors import require_count
+from driftformer.randomness import Stream
 
 
-def _each(function: Callable[..., Tensor], *states: Any) -> Any:
-    """Apply a function to the corresponding tensors of states of the same kind; what is no tensor stays."""
-    first = states[0]
-    if isinstance(first, Tensor):
-        return function(*states)
-    if isinstance(first, tuple):
-        return tuple(_each(function, *items) for items in zip(*states, strict=True))
-    if not dataclasses.is_dataclass(first):
-        return first
-    names = [field.name for field in dataclasses.fields(first)]
-    values = {name: _each(function, *(getattr(state, name) for state in states)) for name in names}
-    return dataclasses.replace(cast(Any, first), **values)
+@dataclass(frozen=True)
+class RestartState:
+    shape: ProblemShape
+    base: Any
+    age: Tensor  # [B] rounds since the last restart
+    restarts: Tensor  # [B]
 
 
-def split_rows(state: State, parts: int) -> State:
-    """Rows `[B·M, …]` as `[B, M, …]`, without copying."""
-    return cast(State, _each(lambda tensor: tensor.unflatten(0, (-1, parts)), state))
+def _begin(base: Agent, shape: ProblemShape) -> RestartState:
+    count = torch.zeros(shape.batch, dtype=torch.long, device=shape.device)
+    return RestartState(shape, base.init(shape), count, count.clone())
 
 
-def join_rows(state: State) -> State:
-    """Rows `[B, M, …]` as `[B·M, …]`, without copying."""
-    return cast(State, _each(lambda tensor: tensor.flatten(0, 1), state))
+def _again(base: Agent, state: RestartState, signal: Tensor) -> RestartState:
+    """RM: where the signal `[B]` is set, the base agent begins again."""
+    fresh = base.init(replace(state.shape, batch=1))
+    age = state.age.masked_fill(signal, 0)
+    return RestartState(state.shape, restart(state.base, signal, fresh), age, state.restarts + signal)
 
 
-def take_rows(state: State, rows: Tensor) -> State:
-    """A copy of some rows."""
-    return cast(State, _each(lambda tensor: tensor.index_select(0, rows), state))
+@dataclass(frozen=True)
+class PeriodicRestart:
+    """A base agent that begins again every `every` rounds."""
+
+    base: Agent = field(default_factory=LinUCB)
+    every: int = 50
+    name: ClassVar[str] = "restart"
+    learns: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        require_count("every", self.every)
+        check_base(self.base)
+
+    def init(self, shape: ProblemShape) -> RestartState:
+        require_window("every", self.every, shape)
+        return _begin(self.base, replace(shape, horizon=self.every))  # no base agent sees more rounds than that
+
+    def act(self, state: RestartState, action_set: Tensor, rng: Stream) -> tuple[Tensor, Any]:
+        return self.base.act(state.base, action_set, rng)
+
+    def update(self, state: RestartState, action_set: Tensor, arm: Tensor, reward: Tensor, info: Any) -> RestartState:
+        base = self.base.update(state.base, action_set, arm, reward, info)
+        after = replace(state, base=base, age=state.age + 1)
+        return _again(self.base, after, after.age == self.every)
+
+    def events(self, state: RestartState) -> dict[str, Tensor]:
+        return {"restarted": first_after_restart(state.age, state.restarts)}
+
+    def diagnostics(self, state: RestartState) -> dict[str, Tensor]:
+        return {"restarts": restarts_played(state.age, state.restarts)}
 
 
-def put_rows(state: State, rows: Tensor, values: State) -> State:
-    """Write rows into a state, in place."""
-    return cast(State, _each(lambda tensor, new: tensor.index_copy_(0, rows, new), state, values))
+@dataclass(frozen=True)
+class ChangePointOracle:
+    """A base agent that begins again in the very round in which the rewards change."""
 
+    base: Agent = field(default_factory=LinUCB)
+    name: ClassVar[str] = "change-point-oracle"
+    learns: ClassVar[bool] = True
 
-def restart_rows(state: State, rows: Tensor, fresh: State) -> State:
-    """Give some rows their first value again, in place; `fresh` is a state of a single row."""
-    if rows.numel() == 0:
-        return state
-    copies: State = _each(lambda first: first.expand(rows.shape[0], *first.shape[1:]), fresh)
-    return put_rows(state, rows, copies)
+    def __post_init__(self) -> None:
+        check_base(self.base)
 
+    def why_not(self, environment: Any) -> str | None:
+        if getattr(environment, "abrupt", False):
+            return None
+        return "rewards change there in every round, so it would never learn"
 
-def restart(state: State, signal: Tensor, fresh: State) -> State:
-    """RM itself: begin again in the problems where the change signal C_t `[B]` is set, in place."""
-    return restart_rows(state, signal.nonzero().squeeze(1), fresh)
+    def init(self, shape: ProblemShape) -> RestartState:
+        return _begin(self.base, shape)
 
+    def inform(self, state: RestartState, truth: Truth) -> RestartState:
+        return _again(self.base, state, truth.changed)
 
-def first_after_restart(age: Tensor, restarts: Tensor) -> Tensor:
-    """Whether the round just played was the first of a new start, `[B]`, from the rounds since the last one."""
-    return (age == 1) & (restarts > 0)
+    def act(self, state: RestartState, action_set: Tensor, rng: Stream) -> tuple[Tensor, Any]:
+        return self.base.act(state.base, action_set, rng)
 
+    def update(self, state: RestartState, action_set: Tensor, arm: Tensor, reward: Tensor, info: Any) -> RestartState:
+        return replace(state, base=self.base.update(state.base, action_set, arm, reward, info), age=state.age + 1)
 
-def restarts_played(age: Tensor, restarts: Tensor) -> Tensor:
-    """Restarts that a round has followed, `[B]`: one after the last round changes nothing."""
-    return restarts - ((age == 0) & (restarts > 0)).long()
+    def events(self, state: RestartState) -> dict[str, Tensor]:
+        return {"restarted": first_after_restart(state.age, state.restarts)}
+
+    def diagnostics(self, state: RestartState) -> dict[str, Tensor]:
+        return {"restarts": restarts_played(state.age, state.restarts)}

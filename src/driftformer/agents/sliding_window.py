@@ -16,8 +16,8 @@ from torch import Tensor
 
 from driftformer.agents.base import ProblemShape, pick, require_window
 from driftformer.agents.linucb import LinUCB, LinUCBInfo
-from driftformer.agents.restart import put_rows, take_rows
 from driftformer.agents.ridge import Ridge, absorb, identity, vector
+from driftformer.agents.rows import put_rows, take_rows
 from driftformer.errors import require_count
 from driftformer.randomness import Stream
 

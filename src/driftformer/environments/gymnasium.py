@@ -16,7 +16,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from driftformer.environments.linear_bandit import LinearBandit, LinearBanditWorld
+from driftformer.environments.linear import LinearBandit, LinearBanditWorld
 from driftformer.environments.presets import make_env
 from driftformer.errors import InputError, require_count
 from driftformer.randomness import Randomness

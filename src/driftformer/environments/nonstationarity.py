@@ -13,7 +13,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from driftformer.environments.linear_bandit import LinearBandit, LinearBanditWorld, mean_rewards_of
+from driftformer.environments.linear import LinearBandit, LinearBanditWorld, mean_rewards_of
 from driftformer.errors import InputError, require_choice, require_count
 from driftformer.randomness import CHUNK, Randomness
 

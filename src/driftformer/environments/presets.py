@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from driftformer.environments.drift import Drift
-    from driftformer.environments.linear_bandit import LinearBandit
+    from driftformer.environments.linear import LinearBandit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,9 +140,9 @@ class Flips(Preset):
     """How often the sign changes."""
 
     def drift(self) -> Drift:
-        from driftformer.environments import surprises
+        from driftformer.environments import unseen
 
-        return surprises.Flips(self.changes)
+        return unseen.Flips(self.changes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,9 +155,9 @@ class Rising(Preset):
     """How much it gains over all rounds (means of arms have a standard deviation near 1.9)."""
 
     def drift(self) -> Drift:
-        from driftformer.environments import surprises
+        from driftformer.environments import unseen
 
-        return surprises.Rising(self.height)
+        return unseen.Rising(self.height)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,9 +172,9 @@ class Chirp(Preset):
     """Frequency at the end."""
 
     def drift(self) -> Drift:
-        from driftformer.environments import surprises
+        from driftformer.environments import unseen
 
-        return surprises.Chirp(self.first, self.last)
+        return unseen.Chirp(self.first, self.last)
 
 
 PRESETS: dict[str, type[Preset]] = {
@@ -198,7 +198,7 @@ def name_of(preset: Preset) -> str:
 def build(preset: Preset, drift: Drift | None = None) -> LinearBandit:
     """The environment that a preset describes, under its own drift or another."""
     from driftformer.environments.drift import drift_name
-    from driftformer.environments.linear_bandit import LinearBandit
+    from driftformer.environments.linear import LinearBandit
 
     shared = {field.name: getattr(preset, field.name) for field in dataclasses.fields(Preset)}
     if drift is None:

@@ -14,16 +14,16 @@ from typing import Any
 from driftformer.agents.incontext import InContext
 from driftformer.agents.oracle import Oracle
 from driftformer.agents.registry import make_agent
-from driftformer.environments.linear_bandit import LinearBandit
+from driftformer.environments.linear import LinearBandit
 from driftformer.environments.presets import make_env
 from driftformer.errors import InputError, require_count
-from driftformer.evaluation.closeness import TEACHER, measure_closeness
 from driftformer.evaluation.evaluate import evaluate
-from driftformer.files import read_json, tidy, write_atomically, write_json
+from driftformer.evaluation.teacher import TEACHER, measure_closeness
 from driftformer.policies import TRAINING, folder_of
 from driftformer.pretraining.label import BEHAVIOUR, OPTIMAL
 from driftformer.pretraining.recipes import RECIPES
 from driftformer.pretraining.worlds import worlds_of
+from driftformer.storage.files import read_json, tidy, write_atomically, write_json
 
 PAPER_TOKENS = 200 * 400_000 * 399
 """200 epochs over 4 × 100,000 trajectories of 200 rounds, two tokens a round."""

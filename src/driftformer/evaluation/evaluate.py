@@ -11,11 +11,11 @@ from driftformer.errors import InputError
 from driftformer.evaluation.plan import Agents, Plan
 from driftformer.evaluation.progress import Progress, told_by
 from driftformer.evaluation.result import Result
-from driftformer.events import sitting
 from driftformer.simulation.chunks import compute
 from driftformer.simulation.engines import Engine, LocalEngine, opened
 from driftformer.simulation.results import CONFIG
 from driftformer.simulation.rollout import check_device
+from driftformer.storage.events import sitting
 
 
 def evaluate(

@@ -16,12 +16,12 @@ from driftformer.environments.base import Environment
 from driftformer.errors import InputError, require_count
 from driftformer.evaluation.result import Result, summarize
 from driftformer.evaluation.statistics import AgentRegret, combine
-from driftformer.files import read_json, write_atomically, write_json
 from driftformer.randomness import CHUNK
 from driftformer.simulation.chunks import Chunk, Outcome, Task, chunks_for, stack
 from driftformer.simulation.regret import ChunkRegret
 from driftformer.simulation.results import Arrays, ResultsFolder
 from driftformer.simulation.rollout import Trajectories, check_applies, check_device
+from driftformer.storage.files import read_json, write_atomically, write_json
 
 Agents = Sequence[Agent | str] | Mapping[str, Agent | str]
 """Those to compare, perhaps under other names than their own."""

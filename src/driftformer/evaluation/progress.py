@@ -13,7 +13,7 @@ from rich.progress import BarColumn, ProgressColumn, Task, TextColumn, TimeRemai
 from rich.progress import Progress as RichProgress
 from rich.text import Text
 
-from driftformer.events import EventLog, are_json_lines, say
+from driftformer.storage.events import EventLog, are_json_lines, say
 
 if TYPE_CHECKING:
     from driftformer.pretraining.train import Report

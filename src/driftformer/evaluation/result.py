@@ -15,7 +15,7 @@ from rich.table import Table
 
 from driftformer.errors import InputError, require_choice
 from driftformer.evaluation.statistics import AgentRegret, paired_differences
-from driftformer.evaluation.stored import read_summary
+from driftformer.evaluation.summary import read_summary
 from driftformer.simulation.regret import Array
 
 
@@ -38,7 +38,7 @@ class Result:
 
     def plot(self, path: Path | str, kind: Literal["regret", "suboptimality"] = "regret") -> None:
         """Draw the curves; the ending of the path (.png, .svg, .pdf) is the format."""
-        from driftformer.evaluation.figures import draw
+        from driftformer.plots.curves import draw
 
         require_choice("kind", kind, ("regret", "suboptimality"))
         draw(self.summary, Path(path), kind)

@@ -15,11 +15,11 @@ import torch
 from safetensors.torch import load, save
 
 from driftformer.errors import InputError
-from driftformer.files import read_json, write_atomically
 from driftformer.models.configuration import PolicyConfig
 from driftformer.models.incontext import InContextPolicy
 from driftformer.policies import WEIGHTS
-from driftformer.sealed import Broken, parse, read_sealed, seal
+from driftformer.storage.files import read_json, write_atomically
+from driftformer.storage.tensors import Broken, parse, read_sealed, seal
 
 CONFIG = "config.json"
 LARGEST_CONFIG = 2**20

@@ -21,21 +21,21 @@ import torch
 from safetensors.torch import load, save
 
 from driftformer.errors import InputError, require_count
-from driftformer.events import EVENTS, sitting
-from driftformer.files import is_partial, read_json, tidy, write_atomically, write_json
 from driftformer.models.configuration import tokens_in
 from driftformer.pretraining.collect import check_behaviours, collect
 from driftformer.pretraining.label import check_labels, label
-from driftformer.pretraining.parts import Part
 from driftformer.pretraining.play import Player
 from driftformer.pretraining.problems import unroll
+from driftformer.pretraining.processes import Part
 from driftformer.pretraining.recipes import Recipe
 from driftformer.pretraining.stream import TRAINING_SEED, Batch
 from driftformer.pretraining.worlds import World, describe, worlds_of
 from driftformer.randomness import Randomness
-from driftformer.sealed import Broken, unseal
 from driftformer.simulation.engines import Engine, OnEvent, OnRounds, opened
 from driftformer.simulation.rollout import one_thread
+from driftformer.storage.events import EVENTS, sitting
+from driftformer.storage.files import is_partial, read_json, tidy, write_atomically, write_json
+from driftformer.storage.tensors import Broken, unseal
 
 _FORMAT = 1
 

@@ -16,8 +16,8 @@ from typing import Any
 from torch import Tensor
 
 from driftformer.errors import InputError
-from driftformer.files import named, write_atomically
 from driftformer.pretraining.state import Progress
+from driftformer.storage.files import named, write_atomically
 
 _usual = threading.excepthook
 

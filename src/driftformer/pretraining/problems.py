@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from driftformer.environments import prior
 from driftformer.environments.base import Truth
-from driftformer.environments.linear_bandit import LinearBandit
+from driftformer.environments.linear import LinearBandit
 from driftformer.randomness import Randomness
 
 

@@ -17,9 +17,9 @@ from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from driftformer.errors import InputError
-from driftformer.files import write_atomically
 from driftformer.pretraining.recipes import Recipe
-from driftformer.sealed import Broken, parse, read_sealed, seal
+from driftformer.storage.files import write_atomically
+from driftformer.storage.tensors import Broken, parse, read_sealed, seal
 
 _FORMAT = 1
 

@@ -20,9 +20,9 @@ from driftformer.models.configuration import tokens_in
 from driftformer.models.sampling import standard_gumbel
 from driftformer.pretraining.collect import Trajectories, collect, uniform_arms
 from driftformer.pretraining.label import label
-from driftformer.pretraining.parts import Part
 from driftformer.pretraining.play import Player
 from driftformer.pretraining.problems import Problems, unroll
+from driftformer.pretraining.processes import Part
 from driftformer.pretraining.recipes import Recipe
 from driftformer.pretraining.worlds import World, worlds_of
 from driftformer.randomness import Randomness

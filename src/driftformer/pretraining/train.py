@@ -24,28 +24,28 @@ from torch import Tensor
 from torch.nn import functional
 
 from driftformer.errors import InputError, require_count, require_real
-from driftformer.events import sitting
-from driftformer.files import read_json, tidy, write_json
 from driftformer.models.checkpoints import policy_sizes, read_policy, save_policy
 from driftformer.models.configuration import PolicyConfig, tokens_in
 from driftformer.models.incontext import InContextPolicy, placed
 from driftformer.policies import TRAINING, digest_of, folder_of
 from driftformer.pretraining.collect import check_behaviours
 from driftformer.pretraining.dataset import StoredStream
-from driftformer.pretraining.judge import Judge
 from driftformer.pretraining.label import OPTIMAL, check_labels
 from driftformer.pretraining.log import Log
 from driftformer.pretraining.memory import fitting_tokens
 from driftformer.pretraining.meter import Meter, training_flops_per_token
-from driftformer.pretraining.parts import part_of
 from driftformer.pretraining.play import Player
+from driftformer.pretraining.processes import part_of
 from driftformer.pretraining.recipes import Recipe
 from driftformer.pretraining.state import Progress, load_state, save_state
 from driftformer.pretraining.step import Stepper
 from driftformer.pretraining.stream import FreshStream, Stream
 from driftformer.pretraining.tuning import Average, Simulator, regret_loss
+from driftformer.pretraining.validation import Judge
 from driftformer.pretraining.worlds import describe, worlds_of
 from driftformer.simulation.rollout import check_device
+from driftformer.storage.events import sitting
+from driftformer.storage.files import read_json, tidy, write_json
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ import torch
 from torch import Tensor
 
 from driftformer.models.sampling import standard_gumbel
-from driftformer.pretraining.parts import Part
 from driftformer.pretraining.play import Played, Player
 from driftformer.pretraining.problems import Problems, unroll
+from driftformer.pretraining.processes import Part
 from driftformer.pretraining.recipes import Recipe
 from driftformer.pretraining.stream import draw_place
 from driftformer.pretraining.worlds import World

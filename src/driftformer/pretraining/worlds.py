@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from driftformer.environments.drift import Affine, Compose, Drift, Jumps, Stationary
-from driftformer.environments.linear_bandit import LinearBandit
-from driftformer.environments.varied import CosineAmong, CosineWithin, ElevatedWithin, OneOf, Units, WalkWithin
+from driftformer.environments.linear import LinearBandit
+from driftformer.environments.per_problem import CosineAmong, CosineWithin, ElevatedWithin, OneOf, Units, WalkWithin
 from driftformer.errors import unknown_name
 
 

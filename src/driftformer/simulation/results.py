@@ -27,14 +27,14 @@ from numpy.typing import NDArray
 from safetensors.numpy import load, save
 
 from driftformer.agents.ridge import LONG
-from driftformer.environments.identity import is_identified
 from driftformer.errors import InputError
-from driftformer.events import EVENTS
-from driftformer.files import is_partial, read_json, tidy, write_atomically, write_json
 from driftformer.randomness import CHUNK
-from driftformer.sealed import Broken, read_sealed
 from driftformer.simulation.chunks import Chunk
 from driftformer.simulation.regret import ChunkRegret
+from driftformer.storage.events import EVENTS
+from driftformer.storage.files import is_partial, read_json, tidy, write_atomically, write_json
+from driftformer.storage.fingerprint import is_identified
+from driftformer.storage.tensors import Broken, read_sealed
 
 CONFIG = "config.json"
 

@@ -10,7 +10,7 @@ import torch
 from driftformer.agents.base import Agent
 from driftformer.agents.registry import make_agent
 from driftformer.environments.base import Environment
-from driftformer.environments.linear_bandit import ArmMode
+from driftformer.environments.linear import ArmMode
 from driftformer.environments.presets import make_env
 from driftformer.errors import InputError, require_count
 from driftformer.randomness import CHUNK

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import torch
 
 from driftformer.agents.registry import make_agent
-from driftformer.environments.linear_bandit import LinearBandit
+from driftformer.environments.linear import LinearBandit
 from driftformer.environments.nonstationarity import nonstationarity
 from driftformer.errors import InputError, require_count
 from driftformer.pretraining.problems import unroll

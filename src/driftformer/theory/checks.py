@@ -14,6 +14,7 @@ from driftformer.agents.master import Master
 from driftformer.environments.presets import make_env
 from driftformer.theory import bounds, linucb, randomness
 from driftformer.theory.assumptions import examine
+from driftformer.theory.beside_agent import agent_rounds, problem
 from driftformer.theory.constructions import (
     bernoulli,
     compression,
@@ -23,13 +24,12 @@ from driftformer.theory.constructions import (
     restart,
     sigma1,
     sigma2,
+    stationarity,
     sums,
 )
-from driftformer.theory.constructions import tests as stationarity
 from driftformer.theory.inputs import clear, column, random_tokens
 from driftformer.theory.network import Layer, build, run, sizes
 from driftformer.theory.noncontinuous import CEILING, SHARPNESS, BlockNetwork, rollout
-from driftformer.theory.sidebyside import agent_rounds, problem
 from driftformer.theory.tokens import Layout, empty_tokens
 
 EXACT = 1e-9

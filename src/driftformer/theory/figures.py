@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from driftformer.agents.master import Master
-from driftformer.evaluation.figures import figure_at
+from driftformer.plots.style import figure_at
 from driftformer.theory import linucb
 from driftformer.theory.checks import rho
 from driftformer.theory.constructions import bernoulli, hold, ranks, restart, sigma1, sigma2

@@ -26,8 +26,7 @@ from torch import Tensor
 from driftformer.agents.base import Agent, ProblemShape
 from driftformer.agents.master import Master
 from driftformer.models.relu_transformer import ReLUTransformer
-from driftformer.theory.constructions import bernoulli, hold, ranks, sigma1, sigma2, sums
-from driftformer.theory.constructions import tests as stationarity
+from driftformer.theory.constructions import bernoulli, hold, ranks, sigma1, sigma2, stationarity, sums
 from driftformer.theory.network import Layer, Mlp, Sizes, build, run, sizes
 from driftformer.theory.tokens import Layout, empty_tokens
 

@@ -1,0 +1,72 @@
+"""Measure how close a policy is to its teacher, on problems that training never saw."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from driftformer.agents.base import Agent
+from driftformer.agents.incontext import InContext
+from driftformer.agents.registry import full_label
+from driftformer.environments.linear import LinearBandit
+from driftformer.pretraining import imitation
+from driftformer.pretraining.collect import collect
+from driftformer.pretraining.problems import unroll
+from driftformer.randomness import Randomness
+from driftformer.simulation.rollout import one_thread
+
+TEACHER = "other copies of the teacher"
+
+
+def measure_closeness(
+    agent: InContext,
+    teacher: Agent,
+    environment: LinearBandit,
+    *,
+    runs: int = 200,
+    seed: int = 0,
+    copies: int = imitation.COPIES,
+    temperature: float = imitation.TEMPERATURE,
+) -> dict[str, Any]:
+    """KL, agreement and log-likelihood of the policy, a uniform one and the optimum; the distribution ratio.
+
+    The same of other copies of the teacher says what a perfect pupil would reach: their agreement is the teacher's with
+    itself, and their KL is what an average over so many copies cannot tell from nothing.
+    """
+    randomness = Randomness(seed, (0,), size=runs)
+    with one_thread():
+        problems = unroll(environment, randomness)
+        played = collect(problems, {full_label(teacher): 1.0}, Randomness(seed, (1,), size=runs))
+        taught, again = (
+            imitation.teacher_distribution(teacher, problems, played, coins, copies=copies, temperature=temperature)
+            for coins in (randomness, Randomness(seed, (2,), size=runs))
+        )
+        model = agent.model(torch.device("cpu"))
+        sampled = imitation.policy_distribution(model, problems, played)
+        found = {
+            TEACHER: again,
+            "this policy": sampled,
+            "uniform": imitation.uniform_distribution(problems),
+            "optimum": imitation.optimum_distribution(problems, temperature),
+        }
+        rows = {name: imitation.closeness(taught, log_probabilities) for name, log_probabilities in found.items()}
+        own = collect(problems, {full_label(agent): 1.0}, Randomness(seed, (1,), size=runs))
+        first = imitation.policy_distribution(model, problems, own)
+        second = imitation.teacher_distribution(
+            teacher, problems, own, randomness, copies=copies, temperature=temperature
+        )
+        index = own.arms.unsqueeze(2)
+        ratio = imitation.distribution_ratio(first.gather(2, index).squeeze(2), second.gather(2, index).squeeze(2))
+        likeliest = sampled.argmax(dim=2, keepdim=True)
+    return {
+        "trajectories": runs,
+        "copies": copies,
+        "temperature": temperature,
+        "closeness": {
+            name: {key: float(value.mean()) for key, value in vars(row).items()} for name, row in rows.items()
+        },
+        "greedy_agreement": float(taught.exp().gather(2, likeliest).mean()),
+        "by_round": {name: {key: value.tolist() for key, value in vars(row).items()} for name, row in rows.items()},
+        "distribution_ratio": {**vars(ratio), "warning": ratio.warning},
+    }

@@ -1,0 +1,115 @@
+"""Pictures of MASTER at work: the window schedule of a block, and one run with its restarts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
+from numpy.typing import NDArray
+
+from driftformer.agents.schedule import Schedule, WindowScheduler
+from driftformer.plots.style import figure_at
+
+_PALE, _STRONG = "#C7C1E3", "#D55E00"
+_TESTS = {1: ("#0072B2", "restart by Test 1"), 2: ("#CC79A7", "restart by Test 2"), 3: ("#000000", "restart by both")}
+
+
+def draw_schedule(scheduler: WindowScheduler, rounds: Sequence[Schedule], path: Path) -> None:
+    """One block as in the paper's figure of WS: scheduled pale, active strong, its pieces joined by dashes."""
+    with figure_at(path, (max(6.0, len(rounds) * 0.45), 0.6 * scheduler.orders + 1.3)) as figure:
+        axes = figure.subplots()
+        live = np.stack([one.live[0].numpy() for one in rounds], axis=1)  # [M, T]
+        started = np.stack([one.started[0].numpy() for one in rounds], axis=1)
+        active = np.array([int(one.active[0]) for one in rounds])
+        for order in range(scheduler.orders):
+            for first, last in _instances(live[order], started[order]):
+                _instance(axes, order, first, last, active)
+        axes.set(xlim=(0, len(rounds)), ylim=(-0.1, scheduler.orders), xlabel="round of the block, from 0")
+        axes.set_xticks(np.arange(0, len(rounds) + 1, max(1, len(rounds) // 16)))
+        axes.set_yticks([order + 0.4 for order in range(scheduler.orders)])
+        axes.set_yticklabels([f"order {order}" for order in range(scheduler.orders)])
+        axes.grid(axis="y", visible=False)
+        axes.set_title("Window schedule: scheduled (pale) and active (strong) instances", loc="left", fontsize=9)
+
+
+def _instances(live: NDArray[np.bool_], started: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """First and last round of each instance of one order."""
+    spans = []
+    for first in np.flatnonzero(started):
+        last = first
+        while last + 1 < len(live) and live[last + 1] and not started[last + 1]:
+            last += 1
+        spans.append((int(first), int(last)))
+    return spans
+
+
+def _instance(axes: Axes, order: int, first: int, last: int, active: NDArray[np.int64]) -> None:
+    axes.add_patch(Rectangle((first, order), last - first + 1, 0.8, facecolor=_PALE, edgecolor="white", linewidth=1.5))
+    mine = [t for t in range(first, last + 1) if active[t] == order]
+    for t in mine:
+        axes.add_patch(Rectangle((t, order + 0.08), 1, 0.64, facecolor=_STRONG, edgecolor="white", linewidth=0.5))
+    for before, after in pairwise(mine):
+        if after > before + 1:  # active again after a lower order had its turn: the same instance goes on
+            axes.plot([before + 1, after], [order + 0.4] * 2, "--", color=_STRONG, linewidth=1.2)
+
+
+def draw_equivalence(rounds: int, window: int, path: Path) -> None:
+    """Which rounds each round may learn from: under adjacent windows (WS), and under a sliding window."""
+    now, past = np.meshgrid(np.arange(rounds), np.arange(rounds), indexing="ij")
+    adjacent = (past < now) & (past // window == now // window)
+    sliding = (past < now) & (past >= now - window)
+    with figure_at(path, (7.6, 4.4)) as figure:
+        panels = {"adjacent windows: WS with one order": adjacent, "sliding window": sliding}
+        for axes, (title, seen) in zip(figure.subplots(1, 2), panels.items(), strict=True):
+            for t, s in zip(*np.nonzero(seen), strict=True):
+                axes.add_patch(Rectangle((s, t), 1, 1, facecolor=_STRONG, edgecolor="white"))
+            for t in range(rounds):
+                axes.add_patch(Rectangle((t, t), 1, 1, facecolor=_PALE, edgecolor="white"))
+            axes.set(xlim=(0, rounds), ylim=(rounds, 0), aspect="equal", xlabel="round learned from")
+            axes.set_ylabel("round that acts (pale)")
+            axes.set_title(title, loc="left", fontsize=9)
+            ticks = np.arange(rounds)
+            axes.set_xticks(ticks + 0.5, [str(tick + 1) for tick in ticks])
+            axes.set_yticks(ticks + 0.5, [str(tick + 1) for tick in ticks])
+            axes.grid(visible=False)
+
+
+def draw_run(trajectory: Mapping[str, NDArray[Any]], title: str, path: Path) -> None:
+    """One problem: rewards and regret, the active order if there is one, and where the agent began again."""
+    arrays = {name: values[0] for name, values in trajectory.items()}
+    rounds = np.arange(1, len(arrays["rewards"]) + 1)
+    restarts = _restarts(arrays)
+    panels = 3 if "active_order" in arrays else 2
+    with figure_at(path, (7.5, 1.7 * panels + 0.6)) as figure:
+        grid = figure.subplots(panels, 1, sharex=True)
+        grid[0].plot(rounds, arrays["rewards"], ".", markersize=3, color="#777777", label="reward")
+        if "auxiliary_values" in arrays:
+            grid[0].plot(rounds, arrays["auxiliary_values"], color="#0072B2", linewidth=1, label="auxiliary value")
+        grid[0].set_ylabel("reward")
+        grid[1].plot(rounds, np.cumsum(arrays["suboptimality"]), color="#000000", linewidth=1.4)
+        grid[1].set_ylabel("dynamic regret")
+        if panels == 3:
+            grid[2].step(rounds, arrays["active_order"], where="mid", color=_STRONG, linewidth=1)
+            grid[2].set_ylabel("active order")
+        shown: set[str] = set()
+        for axes in grid:
+            for t, (colour, label) in restarts:
+                new = label if label not in shown else None
+                axes.axvline(t + 0.5, color=colour, linewidth=1, linestyle="--", label=new)
+                shown.add(label)
+        grid[0].set_title(title, loc="left", fontsize=9)
+        figure.legend(*grid[0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
+        grid[-1].set_xlabel("round t")
+
+
+def _restarts(arrays: Mapping[str, NDArray[Any]]) -> list[tuple[int, tuple[str, str]]]:
+    """The rounds after which an agent began again, from 0 if before all, and how to draw them."""
+    if "failed_test" in arrays:
+        return [(int(t) + 1, _TESTS[int(arrays["failed_test"][t])]) for t in np.flatnonzero(arrays["failed_test"])]
+    marks = arrays.get("restarted", np.zeros(0))
+    return [(int(t), ("#0072B2", "restart")) for t in np.flatnonzero(marks)]  # marked is the first round after it

@@ -1,0 +1,1 @@
+"""Everything on disk: whole or not there, with checksums, no pickle."""

@@ -1,0 +1,72 @@
+"""Figures: one look, the same file each time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+import driftformer as df
+from driftformer.errors import InputError
+from driftformer.plots.curves import Column, curves, draw_grid
+from driftformer.plots.style import looks_of
+
+
+@pytest.fixture(scope="module")
+def result() -> df.Result:
+    return df.evaluate(df.make_env("high", horizon=20), ["random", "linucb", "linucb@alpha=2", "oracle"], runs=64)
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+@pytest.mark.parametrize("kind", ["regret", "suboptimality"])
+def test_the_same_result_draws_the_same_file(result: df.Result, tmp_path: Path, ending: str, kind: str) -> None:
+    for name in ("one", "two"):
+        result.plot(tmp_path / f"{name}.{ending}", kind)
+    assert (tmp_path / f"one.{ending}").read_bytes() == (tmp_path / f"two.{ending}").read_bytes()
+
+
+def test_a_figure_names_its_axes_agents_and_setting(result: df.Result, tmp_path: Path) -> None:
+    result.plot(tmp_path / "regret.svg")
+    # glyphs are drawn as paths; matplotlib keeps each text as a comment beside its glyphs
+    page = (tmp_path / "regret.svg").read_text()
+    ElementTree.fromstring(page)
+    for text in ("round t", "cumulative dynamic regret", "linucb@alpha=2", "oracle", "high: b=0.018"):
+        assert text in page
+
+
+def test_several_evaluations_share_one_figure(result: df.Result, tmp_path: Path) -> None:
+    columns = [Column(title, result.summary, ["random", "oracle"]) for title in ("left", "right")]
+    draw_grid(columns, tmp_path / "grid.svg")
+    page = (tmp_path / "grid.svg").read_text()
+    assert page.count("<!-- left -->") == page.count("<!-- right -->") == 1
+    assert page.count("<!-- oracle -->") == 1, "one legend for all"
+    assert "<!-- linucb -->" not in page
+
+
+def test_bands_show_one_standard_deviation_between_runs(result: df.Result) -> None:
+    axes = Figure().subplots()
+    curves(axes, result.summary, "regret")
+    row = result.summary["agents"]["random"]
+    top = axes.collections[0].get_paths()[0].vertices[:, 1].max()
+    assert top == pytest.approx(max(np.array(row["regret_curve"]) + np.array(row["regret_curve_std"])))
+
+
+def test_a_single_round_can_be_drawn(tmp_path: Path) -> None:
+    for agents in (["random"], ["optimal"]):
+        df.evaluate(df.make_env("high", horizon=1), agents, runs=2).plot(tmp_path / "one.png")
+
+
+def test_an_agent_has_the_same_colour_in_any_company() -> None:
+    alone, crowd = looks_of(["thompson"]), looks_of(["linucb", "random", "thompson", "unheard-of"])
+    assert alone["thompson"] == crowd["thompson"]
+    variants = looks_of(["linucb", "linucb@alpha=2"])
+    assert variants["linucb"][0] == variants["linucb@alpha=2"][0]
+    assert variants["linucb"][1] != variants["linucb@alpha=2"][1]
+
+
+def test_an_ending_that_is_no_picture_is_refused(result: df.Result, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"whose ending is no picture format; use \.png or \.svg"):
+        result.plot(tmp_path / "regret.docx")

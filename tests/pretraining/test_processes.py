@@ -1,0 +1,79 @@
+"""Several processes see together what one would see alone, and learn the same."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+from accelerate import DistributedType
+
+from driftformer.errors import InputError
+from driftformer.models.incontext import InContextPolicy
+from driftformer.pretraining.dataset import StoredStream, collect_dataset
+from driftformer.pretraining.play import Player
+from driftformer.pretraining.processes import Part, part_of
+from driftformer.pretraining.recipes import recipe_of
+from driftformer.pretraining.stream import FreshStream
+from driftformer.pretraining.train import policy_config, train
+
+TINY = recipe_of("tiny", steps=24, tuning_steps=8, tokens=960, generation=128, tuning_tokens=3_840)
+CPU = torch.device("cpu")
+
+
+def test_processes_that_cannot_share_the_shards_are_refused() -> None:
+    with pytest.raises(InputError, match="shards is 8, which 3 processes cannot share evenly"):
+        Part(8, 0, 3)
+
+
+def test_weights_that_would_be_shared_out_are_refused() -> None:
+    launched = SimpleNamespace(distributed_type=DistributedType.FSDP)
+    with pytest.raises(InputError, match="accelerate is set to FSDP, but a policy is small enough"):
+        part_of(launched, 8)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("processes", [2, 4, 8])
+def test_processes_make_together_what_one_makes_alone(processes: int) -> None:
+    player = Player(InContextPolicy(policy_config(TINY)))
+    alone = next(FreshStream(TINY, 4, CPU, Part(8)).generation(3, 0, player))
+    parts = [
+        next(FreshStream(TINY, 4, CPU, Part(8, process, processes)).generation(3, 0, player))
+        for process in range(processes)
+    ]
+    for name in ("features", "arms", "rewards", "labels"):
+        assert torch.equal(torch.cat([getattr(part, name) for part in parts]), getattr(alone, name)), name
+
+
+def test_processes_share_the_rows_of_a_stored_batch_without_overlap(tmp_path: Path) -> None:
+    folder = collect_dataset(tmp_path, "tiny", 100, behaviours={"random": 1.0})
+    player = Player(InContextPolicy(policy_config(TINY)))
+
+    def rewards(part: Part) -> list[set[float]]:
+        stream = StoredStream(folder, TINY, 4, CPU, part)
+        return [{float(row.sum()) for row in batch.rewards} for batch in stream.generation(0, 0, player)]
+
+    for alone, first, second in zip(rewards(Part(8)), rewards(Part(8, 0, 2)), rewards(Part(8, 1, 2)), strict=True):
+        assert not first & second
+        assert first | second <= alone
+        assert len(first) == len(second) == len(alone) // 2
+
+
+def test_two_processes_have_the_losses_of_one(tmp_path: Path) -> None:
+    # Rounding differs, and training magnifies it a thousandfold in a few hundred steps; so few steps, and slow ones.
+    settings = ["tiny", "--steps", "24", "--tuning-steps", "8", "--rate", "2e-4", "--tuning-rate", "2e-5"]
+    settings += ["--tokens", "960", "--tuning-tokens", "3840", "--out", str(tmp_path / "two")]
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    command = [*launch, "-m", "driftformer.pretraining.train", *settings]
+    subprocess.run(command, check=True, capture_output=True, timeout=300)
+    recipe = recipe_of("tiny", steps=24, tuning_steps=8, rate=2e-4, tuning_rate=2e-5, tokens=960, tuning_tokens=3_840)
+    train(recipe, tmp_path / "one")
+    assert json.loads((tmp_path / "two" / "best" / "training.json").read_text())["processes"] == 2
+    assert losses(tmp_path / "two") == pytest.approx(losses(tmp_path / "one"), rel=1e-5)
+
+
+def losses(folder: Path) -> list[float]:
+    return [json.loads(line)["loss"] for line in (folder / "log.jsonl").read_text().splitlines()]

@@ -1,0 +1,65 @@
+"""A reproduction in small, shared by the tests of experiments and of the report: twenty rounds, three runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from driftformer.experiments import EXPERIMENTS, TRAININGS, Experiment
+from driftformer.experiments import reproduce as module
+from driftformer.experiments.trainings import TrainingExperiment
+from driftformer.report import write_report
+from driftformer.theory import write as record
+from driftformer.theory.checks import CHECKS
+
+ROUNDS = 20
+NAMES = ("low", "high-0.018", "rivals", "frequency-sweep", "architecture", "theory")
+
+
+def shortened(experiment: Experiment) -> Experiment:
+    """The same experiment with twenty rounds and, where there are many, only two of its worlds."""
+    cases = []
+    for case in experiment.cases if len(experiment.cases) <= 6 else experiment.cases[3:5]:
+        changes = {"windows": ((3, 5),)} if hasattr(case.preset, "windows") else {}
+        cases.append(replace(case, preset=replace(case.preset, horizon=ROUNDS, **changes)))
+    return replace(experiment, cases=tuple(cases))
+
+
+def hasty(experiment: TrainingExperiment) -> TrainingExperiment:
+    """The same trainings, two of them, for two steps."""
+    some = tuple(
+        replace(training, settings={**training.settings, "steps": 2, "warmup": 1})
+        for training in experiment.trainings["quick"][:2]
+    )
+    return replace(experiment, trainings={"quick": some})
+
+
+@pytest.fixture(scope="session")
+def in_small() -> Iterator[None]:
+    """Experiments and stories with few rounds; claims name agents by their usual names."""
+    patch = pytest.MonkeyPatch()
+    for name, experiment in list(EXPERIMENTS.items()):
+        patch.setitem(EXPERIMENTS, name, shortened(experiment))
+    for name, experiment in list(TRAININGS.items()):
+        patch.setitem(TRAININGS, name, hasty(experiment))
+    quick = {name: CHECKS[name] for name in ("indicator", "sigma1", "lemma")}
+    patch.setattr(record, "CHECKS", quick)
+    stories = tuple(replace(story, preset=replace(story.preset, horizon=ROUNDS)) for story in module.STORIES)
+    patch.setattr(module, "STORIES", stories)
+    yield
+    patch.undo()
+
+
+@pytest.fixture(scope="session")
+def reproduction(in_small: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with four experiments and their report."""
+    out = tmp_path_factory.mktemp("reproduction")
+    with torch.inference_mode(False):
+        module.reproduce(NAMES, out, runs=3)
+    module.draw_experiments(out)
+    write_report(out)
+    return out
