@@ -325,7 +325,7 @@ def _pretrain(command: Pretrain) -> None:
     recipe = recipe_of(command.recipe, **{name: value for name, value in vars(command).items() if name not in own})
 
     from driftformer.evaluation.progress import TrainingProgress
-    from driftformer.pretraining.train import train
+    from driftformer.pretraining.run import train
     from driftformer.simulation.rollout import check_device
 
     check_device(command.device)

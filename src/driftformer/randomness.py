@@ -69,6 +69,11 @@ class Randomness:
         """Problems in the stack, B."""
         return len(self.chunks) * self.size
 
+    def again(self, chunks: Sequence[int] | None = None) -> Randomness:
+        """The same numbers from the beginning, perhaps of other chunks."""
+        which = self.chunks if chunks is None else chunks
+        return Randomness(self.seed, which, size=self.size, device=self.device, dtype=self.dtype)
+
     def stream(self, purpose: str) -> Stream:
         """The stream of one purpose ("features", "noise", "agent", …), the same object at every call."""
         if purpose not in self._streams:

@@ -8,13 +8,13 @@ value r̃_t that MASTER needs: the agent's optimistic guess of the reward it is 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
 from driftformer.errors import InputError
+from driftformer.problem import Observation, Traits, Truth, pick
 from driftformer.randomness import Stream
 
 
@@ -40,7 +40,10 @@ class Info(Protocol):
 
 
 class Agent(Protocol):
-    """Anything that can be evaluated."""
+    """Anything that can be evaluated.
+
+    It may also have a method `why_not(traits)`: why it cannot play such a problem, or None if it can.
+    """
 
     @property
     def name(self) -> str: ...
@@ -53,34 +56,13 @@ class Agent(Protocol):
         """The state before round 1: a dataclass of tensors with B rows each."""
         ...
 
-    def act(self, state: Any, action_set: Tensor, rng: Stream) -> tuple[Tensor, Any]:
-        """Choose an arm `[B]` from the action set `[B, A, d]`."""
+    def act(self, state: Any, observation: Observation, rng: Stream) -> tuple[Tensor, Any]:
+        """Choose one of the offered arms, `[B]`."""
         ...
 
-    def update(self, state: Any, action_set: Tensor, arm: Tensor, reward: Tensor, info: Any) -> Any:
+    def update(self, state: Any, observation: Observation, arm: Tensor, reward: Tensor, info: Any) -> Any:
         """The state after the reward of `arm`, which need not be the arm that `act` chose."""
         ...
-
-
-class Truth(Protocol):
-    """What a privileged agent may be told: in this round, reward = scale·(⟨a, w⟩ + ε) + shift, ε ~ N(0, noise²)."""
-
-    @property
-    def mean_rewards(self) -> Tensor: ...
-    @property
-    def scale(self) -> Tensor: ...
-    @property
-    def shift(self) -> Tensor: ...
-    @property
-    def redrawn(self) -> Tensor: ...
-    @property
-    def changed(self) -> Tensor: ...
-    @property
-    def noise(self) -> float: ...
-    @property
-    def prior_mean(self) -> float: ...
-    @property
-    def prior_variance(self) -> float: ...
 
 
 @runtime_checkable
@@ -104,9 +86,12 @@ class Privileged(Protocol):
         """The state with this round's truth taken in."""
         ...
 
-    def why_not(self, environment: Any) -> str | None:
-        """Why this agent cannot play here, or None if it can."""
-        ...
+
+def why_not(agent: Any, traits: Traits) -> str | None:
+    """Why an agent, or the one it wraps, cannot play such a problem; None if it can."""
+    own = agent.why_not(traits) if hasattr(agent, "why_not") else None
+    base = getattr(agent, "base", None)
+    return own or (why_not(base, traits) if base is not None else None)
 
 
 def check_base(base: Agent) -> None:
@@ -125,24 +110,20 @@ def require_window(option: str, window: int, shape: ProblemShape) -> None:
         )
 
 
-def place_of(arm: Tensor, arms: int) -> Tensor:
-    """Where each problem's chosen arm stands among all arms of the batch, `[B]`: an index into `[B·A, …]`."""
-    return _first_arms(arm.shape[0], arms, arm.device) + arm
+@dataclass(frozen=True)
+class ValueInfo:
+    """What an agent that compares one value for each arm hands on."""
+
+    values: Tensor  # [B, A]
+    arm: Tensor  # [B]
+
+    @property
+    def auxiliary_value(self) -> Tensor:
+        """The value of the chosen arm, `[B]`."""
+        return pick(self.values, self.arm)
 
 
-@lru_cache(maxsize=8)
-def _first_arms(batch: int, arms: int, device: torch.device) -> Tensor:
-    return torch.arange(batch, device=device) * arms
-
-
-def take(values: Tensor, place: Tensor) -> Tensor:
-    """The entries `[B, …]` of the chosen arms out of `[B, A, …]`, with their places as `place_of` gives them.
-
-    One flat index_select is several times faster here than gather or advanced indexing.
-    """
-    return values.flatten(0, 1).index_select(0, place)
-
-
-def pick(values: Tensor, arm: Tensor) -> Tensor:
-    """The entry of each problem's chosen arm: `[B, A, …]` and `[B]` to `[B, …]`."""
-    return take(values, place_of(arm, values.shape[1]))
+def choose(observation: Observation, values: Tensor) -> tuple[Tensor, ValueInfo]:
+    """The offered arm with the highest value."""
+    arm = observation.best(values)
+    return arm, ValueInfo(values, arm)

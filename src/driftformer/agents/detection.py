@@ -11,24 +11,28 @@ detector looks at the rewards x_1, …, x_n of its forced rounds (`watch=forced`
 The papers' own setting is `watch=forced,exploration=1`; at horizons of a few thousand rounds a fifth of them would be
 forced, and still too few for the detectors to see anything, so our defaults are the practical ones.
 
-On an alarm the base agent and all detectors begin again. Arms are told apart by their place in the action set, so with
-arms that are drawn anew in every round a detector watches a place, not an arm, and sees little.
+On an alarm the base agent and all detectors begin again. Arms are told apart by their place in the action set, so
+they must stay the same: where they are drawn anew in every round, this agent refuses to play.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import torch
 from torch import Tensor
 
-from driftformer.agents.base import Agent, ProblemShape, check_base, pick
+from driftformer.agents.base import Agent, ProblemShape, check_base
 from driftformer.agents.linucb import LinUCB
 from driftformer.agents.rows import first_after_restart, restart, restarts_played
 from driftformer.errors import InputError, require_choice, require_real
+from driftformer.problem import Observation, Traits, pick
 from driftformer.randomness import Stream
+
+Detector = Literal["glr", "gsr"]
+Watch = Literal["forced", "all"]
 
 LARGEST = 8 * 2**30
 """Bytes for the rewards of an epoch, the one memory here that grows with the horizon: the split that tells most of a
@@ -69,8 +73,8 @@ class Detection:
     """A base agent that begins again when forced exploration shows a change; `noise` is the σ of the rewards."""
 
     base: Agent = field(default_factory=LinUCB)
-    detector: Literal["glr", "gsr"] = "glr"
-    watch: Literal["forced", "all"] = "all"
+    detector: Detector = "glr"
+    watch: Watch = "all"
     exploration: float = 0.1
     noise: float = 1.5
     name: ClassVar[str] = "detection"
@@ -78,10 +82,15 @@ class Detection:
 
     def __post_init__(self) -> None:
         check_base(self.base)
-        require_choice("detector", self.detector, ("glr", "gsr"))
-        require_choice("watch", self.watch, ("forced", "all"))
+        require_choice("detector", self.detector, get_args(Detector))
+        require_choice("watch", self.watch, get_args(Watch))
         require_real("exploration", self.exploration, 0.0, above=True)
         require_real("noise", self.noise, 0.0, above=True)
+
+    def why_not(self, traits: Traits) -> str | None:
+        if traits.same_arms:
+            return None
+        return "it watches each arm's rewards by the arm's place, and there a place holds another arm in every round"
 
     def init(self, shape: ProblemShape) -> DetectionState:
         return DetectionState(shape, self._begin(shape), self._count(shape))
@@ -101,19 +110,21 @@ class Detection:
         sums = torch.zeros(shape.batch, shape.arms, most + 1, dtype=torch.double, device=shape.device)
         return Epoch(self.base.init(shape), age, age.unsqueeze(1).repeat(1, shape.arms), sums)
 
-    def act(self, state: DetectionState, action_set: Tensor, rng: Stream) -> tuple[Tensor, DetectionInfo]:
-        arms, horizon = action_set.shape[1], state.shape.horizon
+    def act(self, state: DetectionState, observation: Observation, rng: Stream) -> tuple[Tensor, DetectionInfo]:
+        arms, horizon = observation.action_set.shape[1], state.shape.horizon
         share = ((state.alarms + 1) * (arms * math.log(max(horizon, 2)) / horizon)).sqrt()  # [B] α_k
         phase = state.epoch.age % (arms / (share * self.exploration).clamp(max=1.0)).ceil().long()  # [B]
         forced = phase < arms
-        arm, info = self.base.act(state.epoch.base, action_set, rng)
+        if observation.offered is not None:
+            forced = forced & pick(observation.offered, phase.clamp(max=arms - 1))
+        arm, info = self.base.act(state.epoch.base, observation, rng)
         return torch.where(forced, phase, arm), DetectionInfo(info, forced)
 
     def update(
-        self, state: DetectionState, action_set: Tensor, arm: Tensor, reward: Tensor, info: DetectionInfo
+        self, state: DetectionState, observation: Observation, arm: Tensor, reward: Tensor, info: DetectionInfo
     ) -> DetectionState:
         epoch = state.epoch
-        base = self.base.update(epoch.base, action_set, arm, reward, info.base)
+        base = self.base.update(epoch.base, observation, arm, reward, info.base)
         counts, sums = epoch.counts, epoch.sums
         alarm = torch.zeros_like(info.forced)
         watched = info.forced if self.watch == "forced" else torch.ones_like(info.forced)

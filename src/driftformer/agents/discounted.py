@@ -20,10 +20,11 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from driftformer.agents.base import ProblemShape, pick
-from driftformer.agents.gram import ValueInfo, choose, factorise, fade, predict, unwhiten, whiten
+from driftformer.agents.base import ProblemShape, ValueInfo, choose
+from driftformer.agents.gram import factorise, fade, predict, unwhiten, whiten
 from driftformer.agents.ridge import identity, inner, require_ridge, vector
 from driftformer.errors import require_real
+from driftformer.problem import Observation
 from driftformer.randomness import Stream
 
 
@@ -62,12 +63,14 @@ class WeightedLinUCB:
     def init(self, shape: ProblemShape) -> Weighted:
         return Weighted(identity(shape, self.ridge), vector(shape, 0.0))
 
-    def act(self, state: Weighted, action_set: Tensor, rng: Stream) -> tuple[Tensor, ValueInfo]:
-        mean, whitened = predict(factorise(state.gram), action_set, state.moment)
-        return choose(torch.add(mean, whitened.square().sum(-1).sqrt(), alpha=self.alpha))
+    def act(self, state: Weighted, observation: Observation, rng: Stream) -> tuple[Tensor, ValueInfo]:
+        mean, whitened = predict(factorise(state.gram), observation.action_set, state.moment)
+        return choose(observation, torch.add(mean, whitened.square().sum(-1).sqrt(), alpha=self.alpha))
 
-    def update(self, state: Weighted, action_set: Tensor, arm: Tensor, reward: Tensor, info: ValueInfo) -> Weighted:
-        features = pick(action_set, arm)
+    def update(
+        self, state: Weighted, observation: Observation, arm: Tensor, reward: Tensor, info: ValueInfo
+    ) -> Weighted:
+        features = observation.features(arm)
         moment = state.moment.mul_(self.gamma).addcmul_(features, reward.unsqueeze(1))
         return Weighted(fade(state.gram, features, self.gamma, self.ridge), moment)
 
@@ -101,17 +104,17 @@ class DiscountedLinUCB:
     def init(self, shape: ProblemShape) -> TwiceWeighted:
         return _init_twice(shape, self.ridge)
 
-    def act(self, state: TwiceWeighted, action_set: Tensor, rng: Stream) -> tuple[Tensor, ValueInfo]:
+    def act(self, state: TwiceWeighted, observation: Observation, rng: Stream) -> tuple[Tensor, ValueInfo]:
         factor = factorise(state.gram)
-        mean, whitened = predict(factor, action_set, state.moment)
+        mean, whitened = predict(factor, observation.action_set, state.moment)
         direction = unwhiten(factor, whitened)  # [B, A, d] V⁻¹x
         width = (torch.bmm(direction, state.squared) * direction).sum(-1)  # [B, A] xᵀV⁻¹ṼV⁻¹x
-        return choose(torch.add(mean, width.clamp_min_(0).sqrt_(), alpha=self.alpha))
+        return choose(observation, torch.add(mean, width.clamp_min_(0).sqrt_(), alpha=self.alpha))
 
     def update(
-        self, state: TwiceWeighted, action_set: Tensor, arm: Tensor, reward: Tensor, info: ValueInfo
+        self, state: TwiceWeighted, observation: Observation, arm: Tensor, reward: Tensor, info: ValueInfo
     ) -> TwiceWeighted:
-        return _age_twice(state, pick(action_set, arm), reward, self.gamma, self.ridge)
+        return _age_twice(state, observation.features(arm), reward, self.gamma, self.ridge)
 
 
 @dataclass(frozen=True)
@@ -131,14 +134,15 @@ class DiscountedThompson:
     def init(self, shape: ProblemShape) -> TwiceWeighted:
         return _init_twice(shape, self.ridge)
 
-    def act(self, state: TwiceWeighted, action_set: Tensor, rng: Stream) -> tuple[Tensor, ValueInfo]:
-        noise = rng.normal(action_set.shape[2]).unsqueeze(1)  # [B, 1, d]
+    def act(self, state: TwiceWeighted, observation: Observation, rng: Stream) -> tuple[Tensor, ValueInfo]:
+        noise = rng.normal(observation.action_set.shape[2]).unsqueeze(1)  # [B, 1, d]
         push = torch.bmm(noise, factorise(state.squared).mT)  # [B, 1, d] Ṽ^½·z
         target = torch.add(state.moment.unsqueeze(1), push, alpha=math.sqrt(self.variance))
         factor = factorise(state.gram)
-        return choose(inner(action_set, unwhiten(factor, whiten(factor, target)).squeeze(1)))
+        sampled = unwhiten(factor, whiten(factor, target)).squeeze(1)  # [B, d]
+        return choose(observation, inner(observation.action_set, sampled))
 
     def update(
-        self, state: TwiceWeighted, action_set: Tensor, arm: Tensor, reward: Tensor, info: ValueInfo
+        self, state: TwiceWeighted, observation: Observation, arm: Tensor, reward: Tensor, info: ValueInfo
     ) -> TwiceWeighted:
-        return _age_twice(state, pick(action_set, arm), reward, self.gamma, self.ridge)
+        return _age_twice(state, observation.features(arm), reward, self.gamma, self.ridge)

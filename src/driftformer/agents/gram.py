@@ -5,32 +5,10 @@ What is kept is V = ridge·I + Σ w·xxᵀ and Σ w·r·x; each round factorises
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
-from driftformer.agents.base import pick
 from driftformer.agents.ridge import inner
-
-
-@dataclass(frozen=True)
-class ValueInfo:
-    """What an agent that chooses by one value for each arm hands on."""
-
-    values: Tensor  # [B, A]
-    arm: Tensor  # [B]
-
-    @property
-    def auxiliary_value(self) -> Tensor:
-        """The value of the chosen arm, `[B]`."""
-        return pick(self.values, self.arm)
-
-
-def choose(values: Tensor) -> tuple[Tensor, ValueInfo]:
-    """The arm with the largest value."""
-    arm = values.argmax(dim=1)
-    return arm, ValueInfo(values, arm)
 
 
 def factorise(gram: Tensor) -> Tensor:

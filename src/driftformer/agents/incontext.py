@@ -9,18 +9,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from driftformer.agents.base import ProblemShape, pick
+from driftformer.agents.base import ProblemShape
 from driftformer.agents.registry import policy_options
 from driftformer.errors import InputError, require_choice, require_real
 from driftformer.models.context import Context, begin, next_logits, record
 from driftformer.models.sampling import standard_gumbel
 from driftformer.policies import digest_of, folder_of
+from driftformer.problem import Observation, pick
 from driftformer.randomness import Stream
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from driftformer.agents.online import Online
     from driftformer.models.configuration import PolicyConfig
     from driftformer.models.incontext import InContextPolicy
+
+Mode = Literal["sample", "greedy"]
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,7 @@ class InContext:
     """A policy by its name or folder. `sample` follows its distribution, sharpened by a temperature below 1."""
 
     source: str = field(default="drift", metadata={"named": True})
-    mode: Literal["sample", "greedy"] = "sample"
+    mode: Mode = "sample"
     temperature: float = 1.0
     weights: str = field(default="", init=False, metadata={"named": True})
     """The first letters of the checksum of the weights, as they were when this agent was made: results belong to them,
@@ -52,7 +55,7 @@ class InContext:
     """Chunks in a batch: products of matrices give other last bits in larger ones, and are hardly faster."""
 
     def __post_init__(self) -> None:
-        require_choice("mode", self.mode, ("sample", "greedy"))
+        require_choice("mode", self.mode, get_args(Mode))
         require_real("temperature", self.temperature, 1e-3)
         object.__setattr__(self, "weights", digest_of(self.source))
 
@@ -87,9 +90,10 @@ class InContext:
                 )
         return begin(self.model(shape.device, shape.dtype), shape.batch, shape.horizon)
 
-    def act(self, state: Context, action_set: Tensor, rng: Stream) -> tuple[Tensor, InContextInfo]:
+    def act(self, state: Context, observation: Observation, rng: Stream) -> tuple[Tensor, InContextInfo]:
+        action_set = observation.action_set
         policy = self.model(action_set.device, action_set.dtype)
-        logits = masked_logits(policy, state, action_set) / self.temperature  # [B, A]
+        logits = observation.masked(padded_logits(policy, state, action_set)) / self.temperature  # [B, A]
         chosen = logits
         if self.mode == "sample":
             chosen = logits + standard_gumbel(rng.uniform(action_set.shape[1]))
@@ -97,12 +101,14 @@ class InContext:
         values = logits.log_softmax(dim=1)
         return arm, InContextInfo(values, pick(values, arm).exp())
 
-    def update(self, state: Context, action_set: Tensor, arm: Tensor, reward: Tensor, info: InContextInfo) -> Context:
-        x = functional.pad(pick(action_set, arm), (0, state.x.shape[1] - action_set.shape[2]))
+    def update(
+        self, state: Context, observation: Observation, arm: Tensor, reward: Tensor, info: InContextInfo
+    ) -> Context:
+        x = functional.pad(observation.features(arm), (0, state.x.shape[1] - observation.action_set.shape[2]))
         return record(state, x, arm, reward, torch.ones_like(reward))
 
 
-def masked_logits(policy: InContextPolicy, context: Context, action_set: Tensor) -> Tensor:
+def padded_logits(policy: InContextPolicy, context: Context, action_set: Tensor) -> Tensor:
     """Logits of the arms on offer, `[B, A]`: fewer dimensions, and in the paper's form fewer arms, are padded."""
     _, arms, dim = action_set.shape
     missing = policy.config.arms - arms if policy.config.form == "paper" else 0

@@ -8,22 +8,18 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from driftformer.agents.base import ProblemShape, pick
+from driftformer.agents.base import ProblemShape, ValueInfo
 from driftformer.agents.ridge import Prediction, Ridge, absorb, identity, precise, predict, require_ridge, vector
 from driftformer.errors import require_real
+from driftformer.problem import Observation
 from driftformer.randomness import Stream
 
 
 @dataclass(frozen=True)
-class LinUCBInfo:
-    values: Tensor  # [B, A] upper confidence bounds
-    arm: Tensor  # [B]
-    prediction: Prediction
+class LinUCBInfo(ValueInfo):
+    """Upper confidence bounds, and the regression's prediction behind them."""
 
-    @property
-    def auxiliary_value(self) -> Tensor:
-        """The upper confidence bound of the chosen arm, `[B]`."""
-        return pick(self.values, self.arm)
+    prediction: Prediction
 
 
 @dataclass(frozen=True)
@@ -43,11 +39,11 @@ class LinUCB:
         shape = precise(shape)
         return Ridge(inverse=identity(shape, 1 / self.ridge), theta=vector(shape, 0.0))
 
-    def act(self, state: Ridge, action_set: Tensor, rng: Stream) -> tuple[Tensor, LinUCBInfo]:
-        prediction = predict(state, action_set)
+    def act(self, state: Ridge, observation: Observation, rng: Stream) -> tuple[Tensor, LinUCBInfo]:
+        prediction = predict(state, observation.action_set)
         bound = torch.add(prediction.mean, prediction.variance.sqrt(), alpha=self.alpha)  # [B, A]
-        arm = bound.argmax(dim=1)
+        arm = observation.best(bound)
         return arm, LinUCBInfo(bound, arm, prediction)
 
-    def update(self, state: Ridge, action_set: Tensor, arm: Tensor, reward: Tensor, info: LinUCBInfo) -> Ridge:
+    def update(self, state: Ridge, observation: Observation, arm: Tensor, reward: Tensor, info: LinUCBInfo) -> Ridge:
         return absorb(state, info.prediction, arm, reward)

@@ -18,11 +18,12 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from driftformer.agents.base import Agent, ProblemShape, check_base, pick
+from driftformer.agents.base import Agent, ProblemShape, check_base
 from driftformer.agents.linucb import LinUCB
 from driftformer.agents.rows import join_rows, put_rows, restart, split_rows, take_rows
 from driftformer.agents.schedule import Schedule, check_rho, malg, schedule
 from driftformer.errors import require_real
+from driftformer.problem import Observation, pick
 from driftformer.randomness import Stream
 
 
@@ -130,7 +131,7 @@ class Master:
             happened=Happened(count.clone(), count.bool(), count.clone(), never, count.clone(), never.clone()),
         )
 
-    def act(self, state: MasterState, action_set: Tensor, rng: Stream) -> tuple[Tensor, MasterInfo]:
+    def act(self, state: MasterState, observation: Observation, rng: Stream) -> tuple[Tensor, MasterInfo]:
         batch, orders = state.live.shape
         tables = self._tables(orders, state.shape.horizon, state.n.device)
         coins = rng.uniform(orders)
@@ -138,16 +139,16 @@ class Master:
         rows = torch.arange(batch, device=now.active.device) * orders + now.active
         instance = take_rows(join_rows(state.bank), rows)
         instance = restart(instance, pick(now.started, now.active), self._fresh(state.shape))
-        arm, info = self.base.act(instance, action_set, rng)
+        arm, info = self.base.act(instance, observation, rng)
         return arm, MasterInfo(info.auxiliary_value, now, rows, instance, info)
 
     def update(
-        self, state: MasterState, action_set: Tensor, arm: Tensor, reward: Tensor, info: MasterInfo
+        self, state: MasterState, observation: Observation, arm: Tensor, reward: Tensor, info: MasterInfo
     ) -> MasterState:
         now = info.schedule
         bank = join_rows(state.bank)
         restart(bank, now.started.flatten(), self._fresh(state.shape))
-        put_rows(bank, info.rows, self.base.update(info.instance, action_set, arm, reward, info.base))
+        put_rows(bank, info.rows, self.base.update(info.instance, observation, arm, reward, info.base))
 
         hope, paid = info.auxiliary_value.double(), reward.double()
         earned_before = torch.where(now.started, state.earned.unsqueeze(1), state.earned_before)

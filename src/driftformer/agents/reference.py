@@ -1,13 +1,14 @@
-"""The two ends of the scale: the agent that knows nothing and the one that knows every mean reward."""
+"""The two ends of the scale: the agent that knows nothing and the one that knows what every arm is worth."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from torch import Tensor
 
-from driftformer.agents.base import ProblemShape, Truth
+from driftformer.agents.base import ProblemShape
+from driftformer.problem import Observation, Truth
 from driftformer.randomness import Stream
 
 
@@ -23,9 +24,9 @@ class NoState:
 
 @dataclass
 class Revealed:
-    """The mean rewards of this round, as the simulation tells them."""
+    """What the arms of this round are worth, as the simulation tells it."""
 
-    mean_rewards: Tensor | None = None  # [B, A]
+    values: Tensor | None = None  # [B, A]
 
 
 @dataclass(frozen=True)
@@ -38,32 +39,29 @@ class Random:
     def init(self, shape: ProblemShape) -> NoState:
         return NoState()
 
-    def act(self, state: NoState, action_set: Tensor, rng: Stream) -> tuple[Tensor, NoInfo]:
-        return (rng.uniform() * action_set.shape[1]).long(), NoInfo()
+    def act(self, state: NoState, observation: Observation, rng: Stream) -> tuple[Tensor, NoInfo]:
+        return observation.drawn(rng.uniform()), NoInfo()
 
-    def update(self, state: NoState, action_set: Tensor, arm: Tensor, reward: Tensor, info: NoInfo) -> NoState:
+    def update(self, state: NoState, observation: Observation, arm: Tensor, reward: Tensor, info: NoInfo) -> NoState:
         return state
 
 
 @dataclass(frozen=True)
 class Optimal:
-    """Always takes the arm with the highest mean reward; its regret is zero by definition."""
+    """Always takes the arm that is worth most; its regret is zero by definition."""
 
     name: ClassVar[str] = "optimal"
     learns: ClassVar[bool] = False
-
-    def why_not(self, environment: Any) -> None:
-        return None
 
     def init(self, shape: ProblemShape) -> Revealed:
         return Revealed()
 
     def inform(self, state: Revealed, truth: Truth) -> Revealed:
-        return Revealed(truth.mean_rewards)
+        return Revealed(truth.values)
 
-    def act(self, state: Revealed, action_set: Tensor, rng: Stream) -> tuple[Tensor, NoInfo]:
-        assert state.mean_rewards is not None, "the simulation informs a privileged agent before it acts"
-        return state.mean_rewards.argmax(dim=1), NoInfo()
+    def act(self, state: Revealed, observation: Observation, rng: Stream) -> tuple[Tensor, NoInfo]:
+        assert state.values is not None, "the simulation informs a privileged agent before it acts"
+        return observation.best(state.values), NoInfo()
 
-    def update(self, state: Revealed, action_set: Tensor, arm: Tensor, reward: Tensor, info: NoInfo) -> Revealed:
+    def update(self, state: Revealed, observation: Observation, arm: Tensor, reward: Tensor, info: NoInfo) -> Revealed:
         return state

@@ -2,8 +2,9 @@
 
 An agent is written as its name, or as its name with options behind an @: `linucb@alpha=2,ridge=0.5`. An option that is
 itself an agent takes its options behind plus signs: `master@base=linucb+alpha=2,test_scale=0.03`, and one sign more for
-each level further in: `master@base=restart+base=linucb++alpha=2+every=9`. To add one, write its file and one entry
-here; the contract tests pick it up by themselves.
+each level further in: `master@base=restart+base=linucb++alpha=2+every=9`. To add one of ours, write its file and one
+entry here; the contract tests pick it up by themselves. Other packages call `df.register_agent(MyAgent)`, or name such
+classes as entry points of the group `driftformer.agents`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import dataclasses
 import importlib
 import re
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, cast
 
 from driftformer.errors import InputError, unknown_name
@@ -35,6 +37,11 @@ class Entry:
     summary: str
     options: dict[str, Any]  # with their defaults, shown by `list`; a test holds them to the class itself
     privileged: bool = False
+    registered: type[Any] | None = None  # the class itself, where another package brought it
+
+    def load(self) -> type[Any]:
+        found: type[Any] = getattr(importlib.import_module(f"driftformer.agents.{self.module}"), self.kind)
+        return found
 
 
 AGENTS: dict[str, Entry] = {
@@ -114,6 +121,30 @@ ALIASES: dict[str, str] = {
 """Other names; options may follow them too."""
 
 
+def register_agent(kind: type[Any]) -> type[Any]:
+    """Make an agent's class known by its `name`, to `make_agent` and the command line; usable as a decorator.
+
+    Its fields are its options; the first line of its docstring is its summary.
+    """
+    agent = check_agent(kind()) if isinstance(kind, type) and dataclasses.is_dataclass(kind) else check_agent(kind)
+    known = AGENTS.get(agent.name)
+    if (known is not None and known.registered is not kind) or agent.name in ALIASES:
+        raise InputError(f"agent '{agent.name}' is registered already; choose another name")
+    summary = (kind.__doc__ or "an agent of another package").strip().splitlines()[0].rstrip(".")
+    options = {field.name: _default(field) for field in dataclasses.fields(kind)}
+    options = {
+        name: BaseAgent(label(cast("Agent", value))) if dataclasses.is_dataclass(value) else value
+        for name, value in options.items()
+    }
+    AGENTS[agent.name] = Entry("", kind.__name__, summary, options, hasattr(kind, "inform"), kind)
+    return kind
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    factory: Any = field.default_factory
+    return field.default if factory is dataclasses.MISSING else factory()
+
+
 def make_agent(spec: str, **options: Any) -> Agent:
     """An agent from its name, with options behind an @ or as keywords."""
     name, at, written = spec.partition("@")
@@ -124,7 +155,7 @@ def make_agent(spec: str, **options: Any) -> Agent:
     if name not in AGENTS:
         raise unknown_name("agent", name, [*AGENTS, *ALIASES])
     entry = AGENTS[name]
-    kind = getattr(importlib.import_module(f"driftformer.agents.{entry.module}"), entry.kind)
+    kind = entry.registered or entry.load()
     if at:
         options = _parse(spec, written) | options
     for option in options:
@@ -193,9 +224,7 @@ def _written(agent: Agent, everything: bool) -> str:
     for field in dataclasses.fields(cast(Any, agent)):
         if field.metadata.get("named"):  # it is part of the name already
             continue
-        factory: Any = field.default_factory
-        default: Any = field.default if factory is dataclasses.MISSING else factory()
-        value = getattr(agent, field.name)
+        default, value = _default(field), getattr(agent, field.name)
         if everything or value != default:
             wrapped = dataclasses.is_dataclass(default)
             # alpha=2 and alpha=2.0 are one agent; a wrapped one's options stand behind plus signs
@@ -224,9 +253,9 @@ def _parse(spec: str, written: str) -> dict[str, str]:
     for part in written.split(","):
         key, equals, value = part.partition("=")
         if not equals or not key or not value:
-            raise InputError(f"agent '{spec}': '{part}' is no option; write name@option=value,option=value")
+            raise InputError(f"agent '{spec}': '{part}' is not an option; write name@option=value,option=value")
         if key in options:
-            raise InputError(f"agent '{spec}': option {key} stands twice; give it once")
+            raise InputError(f"agent '{spec}': option {key} is given twice; give it once")
         options[key] = value
     return options
 
@@ -239,3 +268,7 @@ def _convert(name: str, option: str, value: Any, default: Any) -> Any:
         return type(default)(value)
     except (TypeError, ValueError):
         raise InputError(f"agent '{name}': {option} is {value!r}; give a {type(default).__name__}") from None
+
+
+for _entry in entry_points(group="driftformer.agents"):
+    register_agent(_entry.load())

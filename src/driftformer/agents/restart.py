@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from driftformer.agents.base import Agent, ProblemShape, Truth, check_base, require_window
+from driftformer.agents.base import Agent, ProblemShape, check_base, require_window
 from driftformer.agents.linucb import LinUCB
 from driftformer.agents.rows import first_after_restart, restart, restarts_played
 from driftformer.errors import require_count
+from driftformer.problem import Observation, Traits, Truth
 from driftformer.randomness import Stream
 
 
@@ -52,11 +53,13 @@ class PeriodicRestart:
         require_window("every", self.every, shape)
         return _begin(self.base, replace(shape, horizon=self.every))  # no base agent sees more rounds than that
 
-    def act(self, state: RestartState, action_set: Tensor, rng: Stream) -> tuple[Tensor, Any]:
-        return self.base.act(state.base, action_set, rng)
+    def act(self, state: RestartState, observation: Observation, rng: Stream) -> tuple[Tensor, Any]:
+        return self.base.act(state.base, observation, rng)
 
-    def update(self, state: RestartState, action_set: Tensor, arm: Tensor, reward: Tensor, info: Any) -> RestartState:
-        base = self.base.update(state.base, action_set, arm, reward, info)
+    def update(
+        self, state: RestartState, observation: Observation, arm: Tensor, reward: Tensor, info: Any
+    ) -> RestartState:
+        base = self.base.update(state.base, observation, arm, reward, info)
         after = replace(state, base=base, age=state.age + 1)
         return _again(self.base, after, after.age == self.every)
 
@@ -78,22 +81,23 @@ class ChangePointOracle:
     def __post_init__(self) -> None:
         check_base(self.base)
 
-    def why_not(self, environment: Any) -> str | None:
-        if getattr(environment, "abrupt", False):
-            return None
-        return "rewards change there in every round, so it would never learn"
+    def why_not(self, traits: Traits) -> str | None:
+        return None if traits.abrupt else "rewards change there in every round, so it would never learn"
 
     def init(self, shape: ProblemShape) -> RestartState:
         return _begin(self.base, shape)
 
     def inform(self, state: RestartState, truth: Truth) -> RestartState:
+        assert truth.changed is not None, "an environment whose traits say abrupt tells when"
         return _again(self.base, state, truth.changed)
 
-    def act(self, state: RestartState, action_set: Tensor, rng: Stream) -> tuple[Tensor, Any]:
-        return self.base.act(state.base, action_set, rng)
+    def act(self, state: RestartState, observation: Observation, rng: Stream) -> tuple[Tensor, Any]:
+        return self.base.act(state.base, observation, rng)
 
-    def update(self, state: RestartState, action_set: Tensor, arm: Tensor, reward: Tensor, info: Any) -> RestartState:
-        return replace(state, base=self.base.update(state.base, action_set, arm, reward, info), age=state.age + 1)
+    def update(
+        self, state: RestartState, observation: Observation, arm: Tensor, reward: Tensor, info: Any
+    ) -> RestartState:
+        return replace(state, base=self.base.update(state.base, observation, arm, reward, info), age=state.age + 1)
 
     def events(self, state: RestartState) -> dict[str, Tensor]:
         return {"restarted": first_after_restart(state.age, state.restarts)}

@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from driftformer.agents.base import ProblemShape, place_of, take
+from driftformer.agents.base import ProblemShape
 from driftformer.errors import require_real
+from driftformer.problem import place_of, take
 
 
 @dataclass

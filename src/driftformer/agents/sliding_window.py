@@ -14,11 +14,12 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from driftformer.agents.base import ProblemShape, pick, require_window
+from driftformer.agents.base import ProblemShape, require_window
 from driftformer.agents.linucb import LinUCB, LinUCBInfo
 from driftformer.agents.ridge import Ridge, absorb, identity, vector
 from driftformer.agents.rows import put_rows, take_rows
 from driftformer.errors import require_count
+from driftformer.problem import Observation, pick
 from driftformer.randomness import Stream
 
 _REFRESH = 64
@@ -63,17 +64,17 @@ class SlidingWindowLinUCB:
             torch.zeros(shape.batch, dtype=torch.long, device=shape.device),
         )
 
-    def act(self, state: WindowState, action_set: Tensor, rng: Stream) -> tuple[Tensor, LinUCBInfo]:
-        return self._linucb().act(state.model, action_set, rng)
+    def act(self, state: WindowState, observation: Observation, rng: Stream) -> tuple[Tensor, LinUCBInfo]:
+        return self._linucb().act(state.model, observation, rng)
 
     def update(
-        self, state: WindowState, action_set: Tensor, arm: Tensor, reward: Tensor, info: LinUCBInfo
+        self, state: WindowState, observation: Observation, arm: Tensor, reward: Tensor, info: LinUCBInfo
     ) -> WindowState:
         model = absorb(state.model, info.prediction, arm, reward)
         place = state.age % self.window  # [B] of the oldest observation in the ring
         model, spread = _release(model, pick(state.features, place), pick(state.rewards, place))
         rows = torch.arange(place.shape[0], device=place.device)
-        state.features[rows, place] = pick(action_set, arm)
+        state.features[rows, place] = observation.features(arm)
         state.rewards[rows, place] = reward
         age = state.age + 1
         stale = ((age % _REFRESH == 0) | (spread < _LEAST_SPREAD)).nonzero().squeeze(1)

@@ -8,10 +8,10 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from driftformer.agents.base import ProblemShape, pick
-from driftformer.agents.gram import ValueInfo, choose
+from driftformer.agents.base import ProblemShape, ValueInfo, choose
 from driftformer.agents.ridge import RootRidge, absorb_root, draw, identity, inner, precise, require_ridge, vector
 from driftformer.errors import require_real
+from driftformer.problem import Observation
 from driftformer.randomness import Stream
 
 
@@ -32,11 +32,12 @@ class Thompson:
         shape = precise(shape)
         return RootRidge(root=identity(shape, self.ridge**-0.5), theta=vector(shape, 0.0))
 
-    def act(self, state: RootRidge, action_set: Tensor, rng: Stream) -> tuple[Tensor, ValueInfo]:
-        noise = rng.normal(action_set.shape[2]).to(state.root.dtype)
+    def act(self, state: RootRidge, observation: Observation, rng: Stream) -> tuple[Tensor, ValueInfo]:
+        noise = rng.normal(observation.action_set.shape[2]).to(state.root.dtype)
         sampled = draw(state, noise, math.sqrt(self.variance))  # [B, d]
-        values = inner(action_set, sampled)  # [B, A]
-        return choose(values)
+        return choose(observation, inner(observation.action_set, sampled))
 
-    def update(self, state: RootRidge, action_set: Tensor, arm: Tensor, reward: Tensor, info: ValueInfo) -> RootRidge:
-        return absorb_root(state, pick(action_set, arm).to(state.root.dtype), reward)
+    def update(
+        self, state: RootRidge, observation: Observation, arm: Tensor, reward: Tensor, info: ValueInfo
+    ) -> RootRidge:
+        return absorb_root(state, observation.features(arm).to(state.root.dtype), reward)

@@ -1,35 +1,22 @@
 """What an environment is.
 
-An environment is a frozen description; a `World` is the state of a whole batch of its problems in one round, a value.
-`step` takes the chosen arms and gives the rewards, their exact suboptimality and the world of the next round, which may
-depend on them: bandits ignore that dependence, tabular MDPs will not.
+An environment is a frozen description of a family of problems; a `World` is the state of a whole batch of them in one
+round, a value. `step` takes the chosen arms and gives the rewards, their exact suboptimality and the world of the next
+round, which may depend on them: in a bandit it does not, in an MDP it does.
+
+Everything that is asked of an environment is on this page. Whatever fulfils it, from whichever package, is simulated,
+tabulated, drawn, stored, reported and trained on.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from torch import Tensor
 
+from driftformer.environments.rewards import RewardLaw
+from driftformer.problem import Observation, Traits, Truth
 from driftformer.randomness import Randomness
-
-
-@dataclass(frozen=True)
-class Truth:
-    """What no ordinary agent may see: handed to privileged ones by the simulation, and to nobody else.
-
-    In round t the reward of arm a is scale·(⟨a, w⟩ + ε) + shift with ε ~ N(0, noise²) and w* ~ prior.
-    """
-
-    mean_rewards: Tensor  # [B, A]
-    scale: Tensor  # [B]
-    shift: Tensor  # [B]
-    redrawn: Tensor  # [B] bool: w* is a fresh draw from the prior since the round before
-    changed: Tensor  # [B] bool: w*, scale or shift are others than in the round before
-    noise: float
-    prior_mean: float
-    prior_variance: float
 
 
 class World(Protocol):
@@ -41,18 +28,21 @@ class World(Protocol):
         ...
 
     @property
-    def action_set(self) -> Tensor:
-        """The features of the arms offered in this round, `[B, A, d]`."""
+    def observation(self) -> Observation:
+        """What agents see."""
         ...
 
     @property
-    def mean_rewards(self) -> Tensor:
-        """The exact expected reward of each offered arm, `[B, A]`."""
+    def values(self) -> Tensor:
+        """What each arm is worth in this round, `[B, A]`: in a bandit its mean reward, in an MDP Q*_t(s, ·)."""
         ...
 
 
 class Environment(Protocol):
-    """A description of a family of problems that can be simulated in batches."""
+    """A description of a family of problems that can be simulated in batches.
+
+    It may also have an attribute `traits`: without one, agents that need something special refuse to play.
+    """
 
     @property
     def name(self) -> str: ...
@@ -63,14 +53,14 @@ class Environment(Protocol):
     @property
     def dim(self) -> int: ...
 
-    def reset(self, randomness: Randomness) -> World:
+    def reset(self, randomness: Randomness) -> Any:
         """Draw the problems; the world of round 1."""
         ...
 
     def step(self, world: Any, arm: Tensor, randomness: Randomness) -> tuple[Tensor, Tensor, Any]:
         """Pull one arm in every problem: rewards `[B]`, suboptimality `[B]` and the world of the next round.
 
-        Suboptimality is the best mean reward among the arms offered in this round less that of the chosen one.
+        Suboptimality is the highest value among the offered arms less that of the chosen one.
         """
         ...
 
@@ -78,6 +68,31 @@ class Environment(Protocol):
         """What a privileged agent is told before it acts."""
         ...
 
+    def describe(self) -> str:
+        """The setting in one line, for people."""
+        ...
+
     def config(self) -> dict[str, Any]:
         """Everything that defines this environment, as plain JSON data."""
         ...
+
+
+@runtime_checkable
+class Foreseeable(Protocol):
+    """An environment whose worlds do not depend on what is played: it can be laid out over all rounds beforehand.
+
+    Its worlds also have a `spread` `[B]`, the standard deviation that scales the noise of the round.
+    """
+
+    @property
+    def rewards(self) -> RewardLaw: ...
+
+    def advance(self, world: Any, randomness: Randomness) -> Any:
+        """The world of the next round, whatever is played in this one."""
+        ...
+
+
+def traits_of(environment: Environment) -> Traits:
+    """What an environment declares about itself."""
+    traits: Traits = getattr(environment, "traits", Traits())
+    return traits

@@ -11,14 +11,28 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol, cast
+from typing import Any, ClassVar, Literal, Protocol, cast
 
 import torch
 from torch import Tensor
 
-from driftformer.environments import prior
 from driftformer.errors import InputError, require_count, require_real
 from driftformer.randomness import Stream
+
+PriorName = Literal["uniform", "normal", "sphere"]
+
+
+def draw(prior: PriorName, dim: int, rng: Stream) -> Tensor:
+    """One w* for every problem, `[B, d]`: Unif[0,1]^d (the paper's), N(0, I), or uniform on the unit sphere."""
+    if prior == "uniform":
+        return rng.uniform(dim)
+    w = rng.normal(dim)
+    return w if prior == "normal" else w / w.norm(dim=1, keepdim=True)
+
+
+def moments(prior: PriorName, dim: int) -> tuple[float, float]:
+    """Mean and variance of each coordinate of w*."""
+    return {"uniform": (0.5, 1 / 12), "normal": (0.0, 1.0), "sphere": (0.0, 1 / dim)}[prior]
 
 
 @dataclass(frozen=True)
@@ -37,7 +51,7 @@ class Start:
 
     w: Tensor  # [B, d] w* as drawn
     horizon: int
-    prior: prior.PriorName
+    prior: PriorName
     rng: Stream
     action_set: Tensor  # [B, A, d] of the first round
     place: Tensor  # [B] of each problem in its chunk
@@ -209,7 +223,7 @@ class Jumps:
                     f"changes is {self.changes}; at most horizon - 1 = {start.horizon - 1} rounds can bring a change"
                 )
             times = random_subset(self.changes, start.horizon - 1, start) + 2  # [B, J] among rounds 2..T
-        fresh = [prior.draw(start.prior, dim, start.rng) for _ in range(times.shape[1])]
+        fresh = [draw(start.prior, dim, start.rng) for _ in range(times.shape[1])]
         epochs = torch.stack([start.w, *fresh], dim=1)  # [B, J+1, d]
         return times, epochs, start.w
 
@@ -317,7 +331,7 @@ class Seasonal:
         require_count("seasons", self.seasons, 2)
 
     def start(self, start: Start) -> Tensor:
-        others = [prior.draw(start.prior, start.w.shape[1], start.rng) for _ in range(self.seasons - 1)]
+        others = [draw(start.prior, start.w.shape[1], start.rng) for _ in range(self.seasons - 1)]
         return torch.stack(others, dim=1)  # [B, K-1, d]; the first season is w* itself
 
     def at(self, t: int, effect: Effect, memory: Tensor, rng: Stream) -> tuple[Effect, Tensor]:

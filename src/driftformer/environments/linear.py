@@ -1,39 +1,45 @@
-"""The stochastic linear bandit of Section 5, in batches, under any drift.
+"""The stochastic linear bandit of Section 5, in batches, under any drift, and its relatives.
 
-r_t = scale_t·(⟨a_t, w_t⟩ + ε_t) + shift_t with ε_t ~ N(0, noise²), or with heavy tails, and arms ~ Unif[-1,1]^d, drawn
-once for each problem (`fixed`) or anew in each round (`resampled`).
+The predictor of arm a in round t is scale_t·⟨a, w_t⟩ + shift_t. A link turns it into the mean reward (as it is, or by
+σ for clicks), a reward law into a reward. Arms are
+
+- `fixed`: Unif[-1,1]^d, drawn once for each problem (the paper's), or `resampled` in every round;
+- `one-hot`: K arms without features, the unit vectors;
+- `disjoint`: one context ~ Unif[-1,1]^c in every round, placed in the block of each arm, so that every arm has its own
+  c parameters and d = A·c.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from functools import cached_property
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
 
 from driftformer.environments import drift as drifts
-from driftformer.environments import prior
-from driftformer.environments.base import Truth
+from driftformer.environments.rewards import LAWS, LINKS, RewardLaw
 from driftformer.errors import InputError, require_choice, require_count, require_real
-from driftformer.randomness import CHUNK, Randomness, Stream
+from driftformer.problem import LinearTruth, Observation, Traits, Truth, pick
+from driftformer.randomness import CHUNK, Randomness
 from driftformer.storage.fingerprint import identify
 
-ArmMode = Literal["fixed", "resampled"]
-Tails = Literal["normal", "heavy"]
+ArmMode = Literal["fixed", "resampled", "one-hot", "disjoint"]
 
 
 @dataclass(frozen=True)
-class LinearBanditWorld:
+class LinearWorld:
     """A batch of linear bandits in round t."""
 
     t: int
-    action_set: Tensor  # [B, A, d]
-    mean_rewards: Tensor  # [B, A]
+    observation: Observation
+    values: Tensor  # [B, A]
+    spread: Tensor  # [B] scale·noise
     effect: drifts.Effect
     origin: drifts.Effect  # before any drift: w* as drawn, scale 1, shift 0
     memory: Any  # the drift's
-    changed: Tensor  # [B] bool: w, scale or shift are others than in the round before
+    changed: Tensor  # [B] bool: w, scale or shift differ from those of the round before
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,9 +51,11 @@ class LinearBandit:
     dim: int = 32
     arms: int = 10
     noise: float = 1.5
-    tails: Tails = "normal"
-    prior: prior.PriorName = "uniform"
+    law: str = "normal"
+    link: str = "identity"
+    prior: drifts.PriorName = "uniform"
     arm_mode: ArmMode = "fixed"
+    offered: float = 1.0
     drift: drifts.Drift = field(default_factory=drifts.Stationary)
 
     def __post_init__(self) -> None:
@@ -60,81 +68,113 @@ class LinearBandit:
                 "so give fewer"
             )
         require_real("noise", self.noise, 0.0)
-        require_choice("tails", self.tails, ("normal", "heavy"))
-        require_choice("prior", self.prior, ("uniform", "normal", "sphere"))
-        require_choice("arm_mode", self.arm_mode, ("fixed", "resampled"))
+        require_real("offered", self.offered, 0.0, most=1.0)
+        require_choice("law", self.law, LAWS)
+        require_choice("link", self.link, LINKS)
+        require_choice("prior", self.prior, get_args(drifts.PriorName))
+        require_choice("arm_mode", self.arm_mode, get_args(ArmMode))
 
     @property
-    def piecewise_constant(self) -> bool:
-        """Whether w* only ever stays the same or is redrawn from the prior."""
-        return drifts.is_piecewise_constant(self.drift)
+    def rewards(self) -> RewardLaw:
+        return LAWS[self.law]
 
-    @property
-    def abrupt(self) -> bool:
-        """Whether rewards change at single rounds only, if at all."""
-        return drifts.is_abrupt(self.drift)
+    @cached_property
+    def traits(self) -> Traits:
+        known = self.link != "logistic" and drifts.is_piecewise_constant(self.drift)
+        return Traits(
+            one_hot=self.arm_mode == "one-hot",
+            same_arms=self.arm_mode in ("fixed", "one-hot"),
+            linear=known,
+            abrupt=drifts.is_abrupt(self.drift),
+        )
 
-    def reset(self, randomness: Randomness) -> LinearBanditWorld:
-        w = prior.draw(self.prior, self.dim, randomness.stream("parameter"))
+    def reset(self, randomness: Randomness) -> LinearWorld:
+        w = drifts.draw(self.prior, self.dim, randomness.stream("parameter"))
         one = torch.ones_like(w[:, 0])
         origin = drifts.Effect(w=w, scale=one, shift=torch.zeros_like(one), redrawn=torch.zeros_like(one).bool())
         rng = randomness.stream("drift")
-        action_set = randomness.stream("features").symmetric(self.arms, self.dim)
+        observation = self._observe(randomness, None)
         place = torch.arange(len(w), device=w.device) % randomness.size
-        memory = self.drift.start(drifts.Start(w, self.horizon, self.prior, rng, action_set, place))
-        effect, memory = self.drift.at(1, origin, memory, rng)
-        means = mean_rewards_of(action_set, effect)
-        return LinearBanditWorld(1, action_set, means, effect, origin, memory, torch.zeros_like(origin.redrawn))
+        start = drifts.Start(w, self.horizon, self.prior, rng, observation.action_set, place)
+        effect, memory = self.drift.at(1, origin, self.drift.start(start), rng)
+        values = self.values_of(observation.action_set, effect)
+        spread = effect.scale * self.noise
+        return LinearWorld(1, observation, values, spread, effect, origin, memory, torch.zeros_like(origin.redrawn))
 
-    def step(
-        self, world: LinearBanditWorld, arm: Tensor, randomness: Randomness
-    ) -> tuple[Tensor, Tensor, LinearBanditWorld]:
-        noise = _noise(self.tails, randomness.stream("noise"))  # [B]
-        mean = world.mean_rewards.gather(1, arm.unsqueeze(1)).squeeze(1)
-        reward = torch.addcmul(mean, world.effect.scale, noise, value=self.noise)
-        suboptimality = world.mean_rewards.amax(dim=1) - mean
+    def step(self, world: LinearWorld, arm: Tensor, randomness: Randomness) -> tuple[Tensor, Tensor, LinearWorld]:
+        noise = self.rewards.noise(randomness.stream("noise"))  # [B]
+        mean = pick(world.values, arm)
+        reward = self.rewards.reward(mean, world.spread, noise)
+        suboptimality = world.observation.masked(world.values).amax(dim=1) - mean
         # Nothing comes after the last round.
         following = self.advance(world, randomness) if world.t < self.horizon else replace(world, t=world.t + 1)
         return reward, suboptimality, following
 
-    def advance(self, world: LinearBanditWorld, randomness: Randomness) -> LinearBanditWorld:
+    def advance(self, world: LinearWorld, randomness: Randomness) -> LinearWorld:
         """The world of the next round, whatever arm is pulled in this one."""
         t = world.t + 1
         effect, memory = self.drift.at(t, world.origin, world.memory, randomness.stream("drift"))
-        action_set, mean_rewards = world.action_set, world.mean_rewards
-        if self.arm_mode == "resampled":
-            action_set = randomness.stream("features").symmetric(self.arms, self.dim)
-        if action_set is not world.action_set or effect is not world.effect:
-            mean_rewards = mean_rewards_of(action_set, effect)
+        observation, values, spread = self._observe(randomness, world.observation), world.values, world.spread
+        if effect is not world.effect:
+            spread = effect.scale * self.noise
+        if observation.action_set is not world.observation.action_set or effect is not world.effect:
+            values = self.values_of(observation.action_set, effect)
         changed = world.origin.redrawn if effect is world.effect else _changed(world.effect, effect)
-        return LinearBanditWorld(t, action_set, mean_rewards, effect, world.origin, memory, changed)
+        return LinearWorld(t, observation, values, spread, effect, world.origin, memory, changed)
 
-    def truth(self, world: LinearBanditWorld) -> Truth:
-        mean, variance = prior.moments(self.prior, self.dim)
+    def _observe(self, randomness: Randomness, before: Observation | None) -> Observation:
+        """What is on offer in a round, after the one before it."""
+        if before is None or self.arm_mode in ("resampled", "disjoint"):
+            action_set = self._action_set(randomness)
+        elif self.offered == 1:
+            return before
+        else:
+            action_set = before.action_set
+        if self.offered == 1:
+            return Observation(action_set)
+        chance = randomness.stream("offered").uniform(self.arms)  # [B, A]; the arm with the least is always on offer
+        return Observation(action_set, (chance < self.offered) | (chance == chance.amin(dim=1, keepdim=True)))
+
+    def _action_set(self, randomness: Randomness) -> Tensor:
+        rng = randomness.stream("features")
+        if self.arm_mode in ("fixed", "resampled"):
+            return rng.symmetric(self.arms, self.dim)
+        eye = torch.eye(self.arms, device=randomness.device, dtype=randomness.dtype)
+        if self.arm_mode == "one-hot":
+            return eye.expand(randomness.batch, -1, -1).contiguous()
+        context = rng.symmetric(self.dim // self.arms)  # [B, c]
+        return torch.einsum("ij,bc->bijc", eye, context).flatten(2)  # [B, A, A·c]
+
+    def values_of(self, arms: Tensor, effect: drifts.Effect) -> Tensor:
+        """The mean rewards `[B, A]` of any arms `[B, A, d]`, offered or not."""
+        inner = (arms * effect.w.unsqueeze(1)).sum(-1)  # [B, A]
+        return LINKS[self.link](torch.addcmul(effect.shift.unsqueeze(1), inner, effect.scale.unsqueeze(1)))
+
+    def truth(self, world: LinearWorld) -> Truth:
+        mean, variance = drifts.moments(self.prior, self.dim)
+        noise = self.noise if self.law != "bernoulli" else 0.5  # the most that a Bernoulli variable can have
         effect = world.effect
-        return Truth(
-            world.mean_rewards, effect.scale, effect.shift, effect.redrawn, world.changed, self.noise, mean, variance
-        )
+        linear = LinearTruth(effect.scale, effect.shift, effect.redrawn, noise, mean, variance)
+        return Truth(world.values, world.changed, linear if self.traits.linear else None)
+
+    def describe(self) -> str:
+        told = [f"{key}={value}" for key, value in _plain(self.drift).items()]
+        told += [f"T={self.horizon}", f"d={self.dim}", f"{self.arms} {self.arm_mode} arms"]
+        told += [f"{self.offered:.0%} of them on offer"] if self.offered < 1 else []
+        return f"{self.name}: {', '.join(told)}"
 
     def config(self) -> dict[str, Any]:
-        plain = ("name", "horizon", "dim", "arms", "noise", "tails", "prior", "arm_mode")
+        plain = ("name", "horizon", "dim", "arms", "noise", "law", "link", "prior", "arm_mode", "offered")
         return {key: getattr(self, key) for key in plain} | {"drift": identify(self.drift)}
 
 
-def _noise(tails: Tails, rng: Stream) -> Tensor:
-    """Noise of unit variance, `[B]`: normal, or Student's t with three degrees of freedom."""
-    if tails == "normal":
-        return rng.normal()
-    draws = rng.normal(4)  # [B, 4]
-    return draws[:, 0] / draws[:, 1:].square().sum(dim=1).sqrt().clamp(min=1e-6)
+def _plain(drift: drifts.Drift) -> dict[str, float]:
+    """The plain numbers of a drift."""
+    told = identify(drift)
+    plain = told.items() if isinstance(told, dict) else ()
+    return {key: value for key, value in plain if isinstance(value, (int, float)) and value is not False}
 
 
 def _changed(before: drifts.Effect, after: drifts.Effect) -> Tensor:
     moved = (before.w != after.w).any(dim=1) if before.w is not after.w else after.redrawn
     return moved | (before.scale != after.scale) | (before.shift != after.shift)
-
-
-def mean_rewards_of(arms: Tensor, effect: drifts.Effect) -> Tensor:
-    """The expected rewards `[B, A]` of any arms `[B, A, d]`, offered or not."""
-    inner = (arms * effect.w.unsqueeze(1)).sum(-1)  # [B, A]
-    return torch.addcmul(effect.shift.unsqueeze(1), inner, effect.scale.unsqueeze(1))

@@ -8,12 +8,13 @@ round t or t+1 (the default: what an agent can meet), or over the whole `box` [-
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor
 
-from driftformer.environments.linear import LinearBandit, LinearBanditWorld, mean_rewards_of
+from driftformer.environments.base import Environment
+from driftformer.environments.linear import LinearBandit, LinearWorld
 from driftformer.errors import InputError, require_choice, require_count
 from driftformer.randomness import CHUNK, Randomness
 
@@ -47,7 +48,7 @@ class Nonstationarity:
 
 
 def nonstationarity(
-    environment: LinearBandit, *, problems: int = 64, seed: int = 0, over: Over = "offered"
+    environment: Environment, *, problems: int = 64, seed: int = 0, over: Over = "offered"
 ) -> Nonstationarity:
     """Follow an environment through its rounds, in float64, and measure how its mean rewards change.
 
@@ -55,25 +56,32 @@ def nonstationarity(
     """
     require_count("problems", problems)
     require_count("seed", seed, 0, most=2**63)
-    require_choice("over", over, ("offered", "box"))
+    require_choice("over", over, get_args(Over))
+    if not isinstance(environment, LinearBandit):
+        raise InputError(
+            f"environment is '{environment.name}', whose rewards are not known for arms that are not on offer; Δ and J "
+            "are measured in the bandits with parameters: " + ", ".join(("high", "low", "bernoulli", "logistic", "…"))
+        )
+    if over == "box" and (environment.link != "identity" or environment.arm_mode not in ("fixed", "resampled")):
+        raise InputError(f"over is 'box', but the arms of '{environment.name}' are no points of a box; use offered")
     randomness = Randomness(seed, range(-(-problems // CHUNK)), dtype=torch.float64)
     world = environment.reset(randomness)
     changes = []
     while world.t < environment.horizon:
         following = environment.advance(world, randomness)
-        changes.append(_offered(world, following) if over == "offered" else _box(world, following))
+        changes.append(_offered(environment, world, following) if over == "offered" else _box(world, following))
         world = following
-    table = torch.stack(changes, dim=1) if changes else world.mean_rewards.new_zeros(randomness.batch, 0)
+    table = torch.stack(changes, dim=1) if changes else world.values.new_zeros(randomness.batch, 0)
     return Nonstationarity(table[:problems], over)
 
 
-def _offered(now: LinearBanditWorld, later: LinearBanditWorld) -> Tensor:
-    arms = now.action_set
-    if later.action_set is not now.action_set:
-        arms = torch.cat([now.action_set, later.action_set], dim=1)  # [B, 2A, d]
-    return (mean_rewards_of(arms, now.effect) - mean_rewards_of(arms, later.effect)).abs().amax(dim=1)
+def _offered(environment: LinearBandit, now: LinearWorld, later: LinearWorld) -> Tensor:
+    arms = now.observation.action_set
+    if later.observation.action_set is not arms:
+        arms = torch.cat([arms, later.observation.action_set], dim=1)  # [B, 2A, d]
+    return (environment.values_of(arms, now.effect) - environment.values_of(arms, later.effect)).abs().amax(dim=1)
 
 
-def _box(now: LinearBanditWorld, later: LinearBanditWorld) -> Tensor:
+def _box(now: LinearWorld, later: LinearWorld) -> Tensor:
     slope = now.effect.scale.unsqueeze(1) * now.effect.w - later.effect.scale.unsqueeze(1) * later.effect.w
     return slope.abs().sum(dim=1) + (now.effect.shift - later.effect.shift).abs()

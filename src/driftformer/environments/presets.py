@@ -1,35 +1,43 @@
-"""The named environments and their options. Nothing here imports torch, so that help texts come at once.
+"""The named linear bandits and their options. Nothing here imports torch, so that help texts come at once.
 
 A preset is a frozen dataclass whose fields are the options of `df.make_env(name, …)` and of the command line; the
-texts under the fields are its help. To add one, write the dataclass and name it in `PRESETS`.
+texts under the fields are its help; `build` makes the environment. `registry.py` names them all.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, get_args
 
-from driftformer.errors import InputError, require_choice, unknown_name
+from driftformer.errors import require_choice
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
+    from driftformer.environments.base import Environment
     from driftformer.environments.drift import Drift
     from driftformer.environments.linear import LinearBandit
 
 
+class Preset(Protocol):
+    """A named environment with options."""
+
+    name: ClassVar[str]
+
+    def build(self) -> Environment: ...
+
+
 @dataclass(frozen=True, kw_only=True)
-class Preset:
+class Linear:
     """What every linear bandit has."""
+
+    name: ClassVar[str] = "linear-bandit"
 
     horizon: int = 1000
     """Rounds T."""
     dim: int = 32
     """Length d of each arm's feature vector."""
     arms: int = 10
-    """Arms offered in each round, A."""
+    """Arms A."""
     noise: float = 1.5
     """Standard deviation of the noise, before any scaling of the reward."""
     tails: Literal["normal", "heavy"] = "normal"
@@ -38,6 +46,8 @@ class Preset:
     """Where w* comes from: Unif[0,1]^d (the paper), N(0,I), or the unit sphere."""
     arm_mode: Literal["fixed", "resampled"] = "fixed"
     """Draw the arms once for each problem, or anew in every round."""
+    offered: float = 1.0
+    """Probability that an arm is on offer in a round; at least one always is."""
 
     def drift(self) -> Drift:
         """How this environment changes."""
@@ -45,15 +55,34 @@ class Preset:
 
         return drift.Stationary()
 
+    def build(self, drift: Drift | None = None) -> LinearBandit:
+        """The environment, under its own drift or another."""
+        from driftformer.environments.drift import drift_name
+        from driftformer.environments.linear import LinearBandit
+
+        require_choice("tails", self.tails, ("normal", "heavy"))
+        require_choice("arm_mode", self.arm_mode, ("fixed", "resampled"))
+        shared = {name: getattr(self, name) for name in SHARED if name != "tails"}
+        name = self.name if drift is None else f"{self.name}+{drift_name(drift)}"
+        return LinearBandit(name=name, drift=drift or self.drift(), law=self.tails, **shared)
+
+
+SHARED = tuple(field.name for field in dataclasses.fields(Linear))
+"""The options of every linear bandit; the others belong to its drift."""
+
 
 @dataclass(frozen=True, kw_only=True)
-class Stationary(Preset):
-    """A linear bandit that stands still."""
+class Stationary(Linear):
+    """A linear bandit that never changes."""
+
+    name: ClassVar[str] = "stationary"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Low(Preset):
+class Low(Linear):
     """The paper's Low environment: rewards in about [0,1], lifted to about [3,4] in two windows."""
+
+    name: ClassVar[str] = "low"
 
     windows: tuple[tuple[int, int], ...] = ((50, 100), (350, 400))
     """First and last round of each elevated window, both included."""
@@ -68,8 +97,10 @@ class Low(Preset):
 
 
 @dataclass(frozen=True, kw_only=True)
-class High(Preset):
+class High(Linear):
     """The paper's High environment: reward and noise are multiplied by cos(2πbt + phase)."""
+
+    name: ClassVar[str] = "high"
 
     horizon: int = 200
     """Rounds T."""
@@ -85,13 +116,15 @@ class High(Preset):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Jumps(Preset):
-    """w* is redrawn from its prior at a few rounds and constant in between."""
+class Jumps(Linear):
+    """w* is redrawn from its prior in a few rounds and constant in between."""
+
+    name: ClassVar[str] = "jumps"
 
     changes: int = 4
-    """How many changes, at random rounds that differ from problem to problem."""
+    """How many changes, in random rounds that differ from problem to problem."""
     times: tuple[int, ...] = ()
-    """Rounds that bring a change in every problem; if given, `changes` is not used."""
+    """Rounds that bring a change in every problem; if given, `changes` is ignored."""
 
     def drift(self) -> Drift:
         from driftformer.environments import drift
@@ -100,8 +133,10 @@ class Jumps(Preset):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Walk(Preset):
+class Walk(Linear):
     """w* moves a little in every round, along a path of given length."""
+
+    name: ClassVar[str] = "walk"
 
     budget: float = 6.0
     """Length of w*'s whole path: the sum over rounds of how far it moves (w* itself has a length near 3.2)."""
@@ -116,8 +151,10 @@ class Walk(Preset):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seasonal(Preset):
+class Seasonal(Linear):
     """w* is a mixture of several seasons' parameters that come and go with a period."""
+
+    name: ClassVar[str] = "seasonal"
 
     period: float = 250.0
     """Rounds from one season to its return."""
@@ -131,8 +168,10 @@ class Seasonal(Preset):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Flips(Preset):
-    """Rewards change their sign at a few random rounds: the best arm is suddenly the worst."""
+class Flips(Linear):
+    """Rewards change sign in a few random rounds: the best arm is suddenly the worst."""
+
+    name: ClassVar[str] = "flips"
 
     horizon: int = 200
     """Rounds T."""
@@ -146,8 +185,10 @@ class Flips(Preset):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rising(Preset):
+class Rising(Linear):
     """One arm of each problem gains steadily while the others stay where they are."""
+
+    name: ClassVar[str] = "rising"
 
     horizon: int = 200
     """Rounds T."""
@@ -161,8 +202,10 @@ class Rising(Preset):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chirp(Preset):
-    """As high, with a frequency that goes steadily from one value to another."""
+class Chirp(Linear):
+    """Like high, with a frequency that goes steadily from one value to another."""
+
+    name: ClassVar[str] = "chirp"
 
     horizon: int = 200
     """Rounds T."""
@@ -177,58 +220,31 @@ class Chirp(Preset):
         return unseen.Chirp(self.first, self.last)
 
 
-PRESETS: dict[str, type[Preset]] = {
-    "stationary": Stationary,
-    "low": Low,
-    "high": High,
-    "jumps": Jumps,
-    "walk": Walk,
-    "seasonal": Seasonal,
-    "flips": Flips,
-    "rising": Rising,
-    "chirp": Chirp,
-}
+Change = Literal["stationary", "jumps", "cosine", "walk"]
 
 
-def name_of(preset: Preset) -> str:
-    """The registered name of a preset."""
-    return next(name for name, kind in PRESETS.items() if type(preset) is kind)
+@dataclass(frozen=True, kw_only=True)
+class Changing:
+    """How the worlds that are not the paper's change: one option, and a number for each kind."""
 
+    change: Change = "jumps"
+    """Never; parameters are redrawn in random rounds; they swing with a cosine; they walk."""
+    changes: int = 4
+    """Jumps: how many."""
+    b: float = 0.005
+    """Cosine: its frequency, in periods per round."""
+    budget: float = 4.0
+    """Walk: length of the path of all parameters together, over all rounds."""
 
-def build(preset: Preset, drift: Drift | None = None) -> LinearBandit:
-    """The environment that a preset describes, under its own drift or another."""
-    from driftformer.environments.drift import drift_name
-    from driftformer.environments.linear import LinearBandit
+    def drift(self) -> Drift:
+        from driftformer.environments import drift
 
-    shared = {field.name: getattr(preset, field.name) for field in dataclasses.fields(Preset)}
-    if drift is None:
-        return LinearBandit(name=name_of(preset), drift=preset.drift(), **shared)
-    return LinearBandit(name=f"{name_of(preset)}+{drift_name(drift)}", drift=drift, **shared)
-
-
-def make_env(
-    name: str, *, drift: Drift | Callable[[int, Tensor], Tensor] | None = None, **options: Any
-) -> LinearBandit:
-    """A named environment with some of its options changed.
-
-    `drift` replaces the preset's own: a function `f(t, w) -> w_t` on tensors `[B, d]`, or a `Drift` object.
-    """
-    if name not in PRESETS:
-        raise unknown_name("environment", str(name), PRESETS)
-    options = {key: value.item() if _is_numpy_scalar(value) else value for key, value in options.items()}
-    known = [field.name for field in dataclasses.fields(PRESETS[name])]
-    for option in options:
-        if option not in known:
-            raise unknown_name(f"environment '{name}', option", option, known)
-    if drift is None:
-        return build(PRESETS[name](**options))
-    own = [option for option in options if option not in {field.name for field in dataclasses.fields(Preset)}]
-    if own:
-        raise InputError(f"{own[0]} belongs to the drift of '{name}', which drift= replaces; drop one of the two")
-    from driftformer.environments.drift import as_drift
-
-    return build(PRESETS[name](**options), as_drift(drift))
-
-
-def _is_numpy_scalar(value: Any) -> bool:
-    return hasattr(value, "dtype") and getattr(value, "shape", None) == ()
+        require_choice("change", self.change, get_args(Change))
+        kinds: dict[str, Any] = {
+            "stationary": drift.Stationary,
+            "jumps": lambda: drift.Jumps(self.changes),
+            "cosine": lambda: drift.Cosine(self.b),
+            "walk": lambda: drift.RandomWalk(self.budget),
+        }
+        made: Drift = kinds[self.change]()
+        return made

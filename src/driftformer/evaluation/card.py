@@ -15,12 +15,12 @@ from driftformer.agents.incontext import InContext
 from driftformer.agents.oracle import Oracle
 from driftformer.agents.registry import make_agent
 from driftformer.environments.linear import LinearBandit
-from driftformer.environments.presets import make_env
+from driftformer.environments.registry import make_env
 from driftformer.errors import InputError, require_count
 from driftformer.evaluation.evaluate import evaluate
 from driftformer.evaluation.teacher import TEACHER, measure_closeness
 from driftformer.policies import TRAINING, folder_of
-from driftformer.pretraining.label import BEHAVIOUR, OPTIMAL
+from driftformer.pretraining.labels import BEHAVIOUR, OPTIMAL
 from driftformer.pretraining.recipes import RECIPES
 from driftformer.pretraining.worlds import worlds_of
 from driftformer.storage.files import read_json, tidy, write_atomically, write_json

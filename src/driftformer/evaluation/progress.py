@@ -16,7 +16,7 @@ from rich.text import Text
 from driftformer.storage.events import EventLog, are_json_lines, say
 
 if TYPE_CHECKING:
-    from driftformer.pretraining.train import Report
+    from driftformer.pretraining.run import Report
     from driftformer.simulation.engines import OnEvent
 
 

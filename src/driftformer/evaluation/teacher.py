@@ -11,10 +11,10 @@ from driftformer.agents.incontext import InContext
 from driftformer.agents.registry import full_label
 from driftformer.environments.linear import LinearBandit
 from driftformer.pretraining import imitation
-from driftformer.pretraining.collect import collect
-from driftformer.pretraining.problems import unroll
 from driftformer.randomness import Randomness
-from driftformer.simulation.rollout import one_thread
+from driftformer.simulation.collect import collect
+from driftformer.simulation.tape import problems_of
+from driftformer.threads import one_thread
 
 TEACHER = "other copies of the teacher"
 
@@ -35,27 +35,25 @@ def measure_closeness(
     itself, and their KL is what an average over so many copies cannot tell from nothing.
     """
     randomness = Randomness(seed, (0,), size=runs)
-    with one_thread():
-        problems = unroll(environment, randomness)
+    with one_thread(), torch.inference_mode():
+        problems = problems_of(environment, randomness)
         played = collect(problems, {full_label(teacher): 1.0}, Randomness(seed, (1,), size=runs))
         taught, again = (
-            imitation.teacher_distribution(teacher, problems, played, coins, copies=copies, temperature=temperature)
+            imitation.teacher_distribution(teacher, played, coins, copies=copies, temperature=temperature)
             for coins in (randomness, Randomness(seed, (2,), size=runs))
         )
         model = agent.model(torch.device("cpu"))
-        sampled = imitation.policy_distribution(model, problems, played)
+        sampled = imitation.policy_distribution(model, played)
         found = {
             TEACHER: again,
             "this policy": sampled,
-            "uniform": imitation.uniform_distribution(problems),
-            "optimum": imitation.optimum_distribution(problems, temperature),
+            "uniform": imitation.uniform_distribution(played),
+            "optimum": imitation.optimum_distribution(played, temperature),
         }
         rows = {name: imitation.closeness(taught, log_probabilities) for name, log_probabilities in found.items()}
         own = collect(problems, {full_label(agent): 1.0}, Randomness(seed, (1,), size=runs))
-        first = imitation.policy_distribution(model, problems, own)
-        second = imitation.teacher_distribution(
-            teacher, problems, own, randomness, copies=copies, temperature=temperature
-        )
+        first = imitation.policy_distribution(model, own)
+        second = imitation.teacher_distribution(teacher, own, randomness, copies=copies, temperature=temperature)
         index = own.arms.unsqueeze(2)
         ratio = imitation.distribution_ratio(first.gather(2, index).squeeze(2), second.gather(2, index).squeeze(2))
         likeliest = sampled.argmax(dim=2, keepdim=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from driftformer.experiments.base import POLICY
 from driftformer.pretraining.recipes import recipe_of
-from driftformer.pretraining.train import Report, train
+from driftformer.pretraining.run import Report, train
 
 _NAMED = re.compile(re.escape(POLICY) + r"([\w-]+)")
 

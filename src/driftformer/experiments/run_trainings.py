@@ -25,8 +25,8 @@ from driftformer.plots.style import colour_of, figure_at
 from driftformer.pretraining.dataset import collect_dataset
 from driftformer.pretraining.play import Player
 from driftformer.pretraining.recipes import Recipe, recipe_of
-from driftformer.pretraining.train import Report, train
-from driftformer.pretraining.validation import Judge
+from driftformer.pretraining.run import Report, train
+from driftformer.pretraining.validation import Validation
 from driftformer.pretraining.worlds import worlds_of
 from driftformer.storage.files import digest, read_json, write_json
 
@@ -108,9 +108,9 @@ def _can_play(agent: str, world: str) -> bool:
     return all(player.why_not(one.environment) is None for one in worlds_of(world))
 
 
-def _judge(world: str, scale: str, device: str) -> Judge:
+def _judge(world: str, scale: str, device: str) -> Validation:
     worlds = worlds_of(world)
-    return Judge(worlds, _PROBLEMS[scale], max(one.environment.dim for one in worlds), torch.device(device))
+    return Validation(worlds, _PROBLEMS[scale], max(one.environment.dim for one in worlds), torch.device(device))
 
 
 def _summary(shares: list[Tensor]) -> dict[str, float]:

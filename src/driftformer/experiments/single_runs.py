@@ -12,12 +12,11 @@ import torch
 from driftformer.agents.incontext import InContext
 from driftformer.agents.registry import make_agent
 from driftformer.environments.presets import High, Preset, build
-from driftformer.pretraining.collect import Trajectories
 from driftformer.pretraining.imitation import policy_distribution
-from driftformer.pretraining.problems import unroll
 from driftformer.randomness import Randomness
-from driftformer.simulation.rollout import one_thread, rollout
+from driftformer.simulation.rollout import rollout
 from driftformer.storage.files import read_json, write_json
+from driftformer.threads import one_thread
 
 
 @dataclass(frozen=True)

@@ -22,20 +22,21 @@ from safetensors.torch import load, save
 
 from driftformer.errors import InputError, require_count
 from driftformer.models.configuration import tokens_in
-from driftformer.pretraining.collect import check_behaviours, collect
-from driftformer.pretraining.label import check_labels, label
+from driftformer.pretraining.data import TRAINING_SEED, Batch, batch_of
+from driftformer.pretraining.labels import check_labels, label
 from driftformer.pretraining.play import Player
-from driftformer.pretraining.problems import unroll
 from driftformer.pretraining.processes import Part
 from driftformer.pretraining.recipes import Recipe
-from driftformer.pretraining.stream import TRAINING_SEED, Batch
-from driftformer.pretraining.worlds import World, describe, worlds_of
+from driftformer.pretraining.worlds import TrainingWorld, describe, worlds_of
 from driftformer.randomness import Randomness
+from driftformer.simulation.collect import check_behaviours, collect
 from driftformer.simulation.engines import Engine, OnEvent, OnRounds, opened
-from driftformer.simulation.rollout import one_thread
+from driftformer.simulation.tape import problems_of
+from driftformer.simulation.trajectories import played
 from driftformer.storage.events import EVENTS, sitting
 from driftformer.storage.files import is_partial, read_json, tidy, write_atomically, write_json
 from driftformer.storage.tensors import Broken, unseal
+from driftformer.threads import one_thread
 
 _FORMAT = 1
 
@@ -53,7 +54,7 @@ class _Shard:
 
     number: int
     place: int  # of its world
-    world: World
+    world: TrainingWorld
     count: int
     behaviours: Mapping[str, float]
     labels: str
@@ -69,7 +70,7 @@ class _Shard:
         return self.count * self.world.environment.horizon
 
 
-def _plan(worlds: list[World], trajectories: int, shard: int) -> list[tuple[int, int]]:
+def _plan(worlds: list[TrainingWorld], trajectories: int, shard: int) -> list[tuple[int, int]]:
     """The world and the size of each shard: exactly as many trajectories as asked, by share."""
     total = sum(world.share for world in worlds)
     ends = np.cumsum([world.share / total for world in worlds])
@@ -236,10 +237,10 @@ def _collect_shard(shard: _Shard, on_rounds: OnRounds) -> bytes:
     """What a shard's file holds."""
     world = shard.world
     randomness = Randomness(TRAINING_SEED + shard.seed, (shard.number,), size=shard.count, device=shard.device)
-    with one_thread():
-        problems = unroll(world.environment, randomness)
+    with one_thread(), torch.inference_mode():
+        problems = problems_of(world.environment, randomness)
         trajectories = collect(problems, shard.behaviours, randomness)
-        chosen = label(problems, trajectories, shard.labels, randomness)
+        chosen = label(trajectories, shard.labels, randomness)
     small = torch.uint8 if world.environment.arms <= 256 else torch.int32
     return bytes(
         save(
@@ -256,7 +257,7 @@ def _checksum(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-class StoredStream:
+class StoredData:
     """A dataset as a training reads it: each generation is a shard; every epoch has them in another order.
 
     Of several processes each takes its rows of every batch; rows that cannot be shared evenly are left out.
@@ -309,7 +310,7 @@ class StoredStream:
         order = np.random.default_rng([self._recipe.seed, epoch]).permutation(len(self._shards))
         return int(order[place])
 
-    def world_of(self, generation: int, step: int) -> World:
+    def world_of(self, generation: int, step: int) -> TrainingWorld:
         place: int = self._shards[self._shard_of(generation)]["world"]
         return self.worlds[place]
 
@@ -319,7 +320,9 @@ class StoredStream:
         stored = self._read(shard, world)
         randomness = Randomness(TRAINING_SEED + self._about["seed"], (place,), size=shard["count"], device=self._device)
         with torch.no_grad():
-            problems = unroll(world.environment, randomness, self._dim)
+            arms, labels = stored["arms"].long(), stored["labels"].long()
+            problems = problems_of(world.environment, randomness, self._dim)
+            trajectories = played(problems.along(arms), arms, stored["rewards"])
         size = max(1, self._recipe.tokens // tokens_in(self._recipe.form, world.environment.horizon))
         mixed = np.random.default_rng([self._recipe.seed, number]).permutation(shard["count"])
         processes = self._part.processes
@@ -327,14 +330,9 @@ class StoredStream:
             rows = rows[: len(rows) // processes * processes][self._part.process :: processes]
             if not len(rows):
                 continue
-            yield Batch(
-                problems.features[rows],
-                stored["arms"][rows].long(),
-                stored["rewards"][rows],
-                stored["labels"][rows].long(),
-            )
+            yield batch_of(trajectories, labels, rows)
 
-    def _read(self, shard: dict[str, Any], world: World) -> dict[str, torch.Tensor]:
+    def _read(self, shard: dict[str, Any], world: TrainingWorld) -> dict[str, torch.Tensor]:
         path = self._folder / "shards" / shard["file"]
         if not path.exists():
             raise InputError(f"dataset shard {path} is missing; {_MEND}")

@@ -18,9 +18,9 @@ from torch import Tensor
 from driftformer.agents.base import Agent
 from driftformer.errors import InputError
 from driftformer.models.incontext import InContextPolicy
-from driftformer.pretraining.collect import Follower, Trajectories
-from driftformer.pretraining.problems import Problems
 from driftformer.randomness import Randomness
+from driftformer.simulation.follow import follow
+from driftformer.simulation.trajectories import Trajectories
 
 TEMPERATURE = 0.1
 """Of the soft forms, in units of reward: a tenth of a typical gap in the High environment."""
@@ -43,7 +43,6 @@ class Closeness:
 
 def teacher_distribution(
     teacher: Agent,
-    problems: Problems,
     trajectories: Trajectories,
     randomness: Randomness,
     *,
@@ -51,40 +50,35 @@ def teacher_distribution(
     copies: int = COPIES,
 ) -> Tensor:
     """Log-probabilities of Alg_B(· | D_{t-1}, s_t) in its soft form along recorded histories, `[P, T, A]`."""
-    total = torch.full_like(problems.means, -math.inf, dtype=torch.double)
+    total = torch.full_like(trajectories.on_offer.values, -math.inf, dtype=torch.double)
     for copy in range(copies):
-        follower = Follower(teacher, problems, randomness.stream(f"teacher-{copy}"))
-        for t in range(trajectories.arms.shape[1]):
-            follower.act(t)
-            values = getattr(follower.info, "values", None)
+        for t, (_, info) in enumerate(follow(teacher, trajectories, randomness.stream(f"teacher-{copy}"))):
+            values = getattr(info, "values", None)
             if values is None:
                 raise InputError(f"teacher is '{teacher.name}', which compares no values; use one that does")
-            soft = (values.double() / temperature).log_softmax(dim=1)
-            total[:, t] = torch.logaddexp(total[:, t], soft)
-            follower.update(t, trajectories.arms[:, t], trajectories.rewards[:, t])
+            total[:, t] = torch.logaddexp(total[:, t], (values.double() / temperature).log_softmax(dim=1))
     return total - math.log(copies)
 
 
 @torch.no_grad()
-def policy_distribution(
-    policy: InContextPolicy, problems: Problems, trajectories: Trajectories, at_once: int = 64
-) -> Tensor:
+def policy_distribution(policy: InContextPolicy, trajectories: Trajectories, at_once: int = 64) -> Tensor:
     """Log-probabilities of a policy along recorded histories, `[P, T, A]`."""
-    parts = []
+    parts, features = [], trajectories.on_offer.features
     every = torch.arange(len(trajectories.arms), device=trajectories.arms.device)
     for rows in torch.split(every, at_once):
-        logits = policy(problems.features[rows], trajectories.arms[rows], trajectories.rewards[rows])
+        logits = policy(features[rows], trajectories.arms[rows], trajectories.rewards[rows])
         parts.append(logits.float().log_softmax(dim=2))
     return torch.cat(parts)
 
 
-def optimum_distribution(problems: Problems, temperature: float = TEMPERATURE) -> Tensor:
+def optimum_distribution(trajectories: Trajectories, temperature: float = TEMPERATURE) -> Tensor:
     """Log-probabilities of the optimum's soft form, `[P, T, A]`."""
-    return (problems.means / temperature).log_softmax(dim=2)
+    return (trajectories.on_offer.values / temperature).log_softmax(dim=2)
 
 
-def uniform_distribution(problems: Problems) -> Tensor:
-    return torch.full_like(problems.means, -math.log(problems.means.shape[2]))
+def uniform_distribution(trajectories: Trajectories) -> Tensor:
+    values = trajectories.on_offer.values
+    return torch.full_like(values, -math.log(values.shape[2]))
 
 
 def closeness(teacher: Tensor, algorithm: Tensor) -> Closeness:

@@ -16,7 +16,7 @@ from typing import Any
 from torch import Tensor
 
 from driftformer.errors import InputError
-from driftformer.pretraining.state import Progress
+from driftformer.pretraining.state import TrainingState
 from driftformer.storage.files import named, write_atomically
 
 _usual = threading.excepthook
@@ -31,7 +31,7 @@ def _shown_once(raised: threading.ExceptHookArgs) -> None:
 class Log:
     """One line a step; losses stay on the device until they are written."""
 
-    def __init__(self, out: Path, progress: Progress) -> None:
+    def __init__(self, out: Path, progress: TrainingState) -> None:
         out.mkdir(parents=True, exist_ok=True)
         self._path = out / "log.jsonl"
         self._waiting: list[tuple[str, int, Tensor, float, float | None]] = []
@@ -44,7 +44,7 @@ class Log:
         threading.excepthook = _shown_once
         self._board = SummaryWriter(str(out / "tensorboard"))
 
-    def _kept(self, progress: Progress) -> bytes:
+    def _kept(self, progress: TrainingState) -> bytes:
         """What was logged up to the saved state."""
         if not self._path.exists() or not progress.step + progress.tuning_step:
             return b""
@@ -79,7 +79,7 @@ class Log:
         self._length += len(content)
         self._waiting.clear()
 
-    def mark(self, progress: Progress) -> None:
+    def mark(self, progress: TrainingState) -> None:
         """Write what waits, and note in the progress how much of the log belongs to it."""
         self.settle()
         progress.log_bytes, progress.log_sha256 = self._length, self._digest.hexdigest()

@@ -1,6 +1,9 @@
-"""How fast a training goes: tokens and floating-point operations per second."""
+"""How fast a training goes, in tokens and floating-point operations, and how large a batch a GPU's memory holds."""
 
 from __future__ import annotations
+
+import torch
+from torch import nn
 
 from driftformer.models.configuration import PolicyConfig
 
@@ -33,3 +36,21 @@ class Meter:
         speed = self._tokens / seconds, self._flops / seconds / 1e12
         self._tokens, self._flops, self._seconds = 0, 0.0, 0.0
         return speed
+
+
+_SPARE = 0.8
+"""Share of the free memory to plan with: allocators and libraries want some of it."""
+
+
+def fitting_tokens(model: nn.Module, config: PolicyConfig, horizon: int) -> int:
+    """Tokens of the largest step that would fit into the device's free memory, from one trajectory's."""
+    torch.cuda.empty_cache()
+    free, _ = torch.cuda.mem_get_info()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    device = next(model.parameters()).device
+    features = torch.zeros(1, horizon, config.arms, config.dim, device=device)
+    arms = torch.zeros(1, horizon, dtype=torch.long, device=device)
+    model(features, arms, torch.zeros(1, horizon, device=device)).float().sum().backward()
+    used = max(1, torch.cuda.max_memory_allocated() - before)
+    return int(_SPARE * free / used) * config.tokens_in(horizon)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -21,15 +22,16 @@ from driftformer.pretraining.recipes import Recipe
 from driftformer.storage.files import write_atomically
 from driftformer.storage.tensors import Broken, parse, read_sealed, seal
 
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass
-class Progress:
+class TrainingState:
     """Where a training stands."""
 
     step: int = 0  # steps on labels done
     generation: int = 0  # generations used up
+    used: int = 0  # batches used of the one after them
     tuning_step: int = 0
     seconds: float = 0.0  # of training, over all sittings
     tokens: int = 0  # tokens seen
@@ -55,15 +57,21 @@ def save_state(
     setting: dict[str, Any],
     policy: nn.Module,
     optimizer: torch.optim.Optimizer,
-    progress: Progress,
+    state: TrainingState,
+    earlier: Mapping[str, Tensor],
 ) -> None:
-    """`setting` is what else must stay as it is: the data, the worlds, the weights at the start."""
+    """`setting` is what else must stay as it is: the data, the worlds, the weights at the start.
+
+    `earlier` are the weights at the beginning of a generation that is under way: they have played part of it.
+    """
     tensors: dict[str, Tensor] = {f"weights.{name}": value for name, value in policy.state_dict().items()}
+    tensors |= {f"earlier.{name}": value for name, value in earlier.items()}
     for name, parameter in _names(optimizer, policy).items():
         for key, value in optimizer.state.get(parameter, {}).items():
             tensors[f"optimizer.{name}:{key}"] = value
     content = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
-    about = {"format": _FORMAT, "recipe": _fixed(recipe), "setting": setting, "progress": asdict(progress)}
+    about = {"format": _FORMAT, "recipe": _fixed(recipe), "setting": setting, "progress": asdict(state)}
+    about["sizes"] = _sizes(recipe)
     write_atomically(path, seal(save(content), about))
 
 
@@ -73,13 +81,13 @@ def _fixed(recipe: Recipe) -> dict[str, Any]:
 
 def load_state(
     path: Path, recipe: Recipe, setting: dict[str, Any], policy: nn.Module, optimizer: torch.optim.Optimizer
-) -> Progress:
-    """Take up a training where it stopped; refuse a state that is broken or of another recipe."""
+) -> tuple[TrainingState, dict[str, Tensor]]:
+    """Take up a training where it stopped, and the weights `earlier`; refuse what is broken or of another recipe."""
     try:
         tensors, text = read_sealed(path, load)
         about = parse(text)
         stored = {"format": about["format"], **about["recipe"], **about["setting"]}
-        progress = _progress(about["progress"])
+        progress, same_sizes = _progress(about["progress"]), about["sizes"] == _sizes(recipe)
     except (Broken, KeyError, TypeError) as error:
         raise _broken(path, error) from None
     asked = json.loads(json.dumps({"format": _FORMAT, **_fixed(recipe), **setting}))
@@ -90,23 +98,39 @@ def load_state(
                 f"{_brief(value)} here); repeat that one, or name another folder"
             )
     _check_tensors(path, tensors, policy, optimizer)
-    weights = {name.removeprefix("weights."): value for name, value in tensors.items() if name.startswith("weights.")}
-    policy.load_state_dict(weights)
+    policy.load_state_dict(_part(tensors, "weights."))
     for name, parameter in _names(optimizer, policy).items():
-        mark = f"optimizer.{name}:"
-        moments = {key.removeprefix(mark): value for key, value in tensors.items() if key.startswith(mark)}
+        moments = _part(tensors, f"optimizer.{name}:")
         if moments:
             optimizer.state[parameter] = {
                 key: value.to(parameter.device) if key != "step" or optimizer.defaults["capturable"] else value
                 for key, value in moments.items()
             }
-    return progress
+    if progress.used and not same_sizes:  # its batches would be others: go on with the next generation
+        progress.generation, progress.used = progress.generation + 1, 0
+    return progress, _part(tensors, "earlier.") if progress.used else {}
 
 
-def _progress(stored: dict[str, Any]) -> Progress:
+def _sizes(recipe: Recipe) -> list[int]:
+    """What decides how a generation is cut into batches."""
+    return [recipe.tokens, recipe.generation]
+
+
+def _part(tensors: Mapping[str, Tensor], mark: str) -> dict[str, Tensor]:
+    return {name.removeprefix(mark): value for name, value in tensors.items() if name.startswith(mark)}
+
+
+def _progress(stored: dict[str, Any]) -> TrainingState:
     """Where a training stood; numbers only where numbers belong."""
-    progress = Progress(**stored)
-    counts = (progress.step, progress.generation, progress.tuning_step, progress.tokens, progress.log_bytes)
+    progress = TrainingState(**stored)
+    counts = (
+        progress.step,
+        progress.generation,
+        progress.used,
+        progress.tuning_step,
+        progress.tokens,
+        progress.log_bytes,
+    )
     plain = all(type(count) is int and 0 <= count < 2**62 for count in (*counts, progress.best_at))
     timed = isinstance(progress.seconds, (int, float)) and 0 <= progress.seconds < math.inf
     judged = progress.best is None or (isinstance(progress.best, float) and math.isfinite(progress.best))
@@ -118,10 +142,12 @@ def _progress(stored: dict[str, Any]) -> Progress:
 def _check_tensors(path: Path, tensors: dict[str, Tensor], policy: nn.Module, optimizer: torch.optim.Optimizer) -> None:
     """Refuse a state whose tensors are not those of this policy and its optimizer."""
     expected = {f"weights.{name}": value.shape for name, value in policy.state_dict().items()}
+    shapes = {f"earlier.{name}": value.shape for name, value in policy.state_dict().items()} | expected
     trained = {f"optimizer.{name}": parameter.shape for name, parameter in _names(optimizer, policy).items()}
     for name, value in tensors.items():
         owner, colon, moment = name.rpartition(":")
-        shape = (trained.get(owner) if moment != "step" else torch.Size()) if colon else expected.pop(name, None)
+        shape = (trained.get(owner) if moment != "step" else torch.Size()) if colon else shapes.get(name)
+        expected.pop(name, None)
         if value.shape != shape or (colon and owner not in trained) or not value.dtype.is_floating_point:
             raise _broken(path, f"{_brief(name)} does not belong there")
     if expected:

@@ -7,66 +7,68 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from driftformer.environments.base import Environment
 from driftformer.environments.drift import Affine, Compose, Drift, Jumps, Stationary
 from driftformer.environments.linear import LinearBandit
 from driftformer.environments.per_problem import CosineAmong, CosineWithin, ElevatedWithin, OneOf, Units, WalkWithin
+from driftformer.environments.registry import PRESETS, make_env
 from driftformer.errors import unknown_name
 
 
 @dataclass(frozen=True)
-class World:
+class TrainingWorld:
     """One environment and how much of the data comes from it."""
 
-    environment: LinearBandit
+    environment: Environment
     share: float
 
 
-def _high() -> list[World]:
+def _high() -> list[TrainingWorld]:
     """The paper's four frequencies, arms fixed, T=200."""
-    return [World(LinearBandit(name="high", horizon=200, drift=CosineAmong()), 1.0)]
+    return [TrainingWorld(LinearBandit(name="high", horizon=200, drift=CosineAmong()), 1.0)]
 
 
-def _low() -> list[World]:
+def _low() -> list[TrainingWorld]:
     """Stationary rewards in about [0, 1], arms fixed, T=1000: what the paper trains its Low policy on."""
-    return [World(LinearBandit(name="low", horizon=1000, drift=_UNIT_INTERVAL), 1.0)]
+    return [TrainingWorld(LinearBandit(name="low", horizon=1000, drift=_UNIT_INTERVAL), 1.0)]
 
 
-def _cosine() -> list[World]:
+def _cosine() -> list[TrainingWorld]:
     """A continuous range of frequencies and phases, both arm modes, T=200."""
     fixed = LinearBandit(name="cosine", horizon=200, drift=CosineWithin(in_phase=_IN_PHASE))
-    return [World(fixed, 0.5), World(replace(fixed, arm_mode="resampled"), 0.5)]
+    return [TrainingWorld(fixed, 0.5), TrainingWorld(replace(fixed, arm_mode="resampled"), 0.5)]
 
 
-def _drift() -> list[World]:
+def _drift() -> list[TrainingWorld]:
     """A broad mixture of drifts, units and noise levels, both arm modes, T=200 and T=1000, some in fewer dimensions."""
     short = LinearBandit(name="drift", horizon=200, drift=_broad((0.002, 0.035), 6))
     long = LinearBandit(name="drift", horizon=1000, drift=_broad((0.0005, 0.03), 12))
     return [
-        World(short, 0.3),
-        World(replace(short, arm_mode="resampled"), 0.3),
-        World(replace(short, dim=8), 0.05),
-        World(replace(short, dim=8, arm_mode="resampled"), 0.05),
-        World(long, 0.15),
-        World(replace(long, arm_mode="resampled"), 0.15),
+        TrainingWorld(short, 0.3),
+        TrainingWorld(replace(short, arm_mode="resampled"), 0.3),
+        TrainingWorld(replace(short, dim=8), 0.05),
+        TrainingWorld(replace(short, dim=8, arm_mode="resampled"), 0.05),
+        TrainingWorld(long, 0.15),
+        TrainingWorld(replace(long, arm_mode="resampled"), 0.15),
     ]
 
 
-def _tiny() -> list[World]:
+def _tiny() -> list[TrainingWorld]:
     """Small enough for a laptop: 4 dimensions, 4 arms, 30 rounds, slow cosines."""
     fixed = LinearBandit(
         name="tiny", horizon=30, dim=4, arms=4, noise=0.3, drift=CosineWithin((0.01, 0.03), in_phase=1.0)
     )
-    return [World(fixed, 0.5), World(replace(fixed, arm_mode="resampled"), 0.5)]
+    return [TrainingWorld(fixed, 0.5), TrainingWorld(replace(fixed, arm_mode="resampled"), 0.5)]
 
 
-def _both_modes(environment: LinearBandit) -> list[World]:
-    return [World(environment, 0.5), World(replace(environment, arm_mode="resampled"), 0.5)]
+def _both_modes(environment: LinearBandit) -> list[TrainingWorld]:
+    return [TrainingWorld(environment, 0.5), TrainingWorld(replace(environment, arm_mode="resampled"), 0.5)]
 
 
 def _kinds(size: LinearBandit, frequencies: tuple[float, float]) -> list[LinearBandit]:
     """One kind of change at a time, all of them, and more or fewer jumps, for problems of some size."""
     kinds: dict[str, Drift] = {
-        "still": Stationary(),
+        "stationary": Stationary(),
         "jumps": Jumps(3),
         "cosine": CosineWithin(frequencies),
         "walk": WalkWithin(),
@@ -101,7 +103,7 @@ def _broad(frequencies: tuple[float, float], changes: int) -> Compose:
     return Compose((moves, units, windows))
 
 
-WORLDS: dict[str, Callable[[], list[World]]] = {
+WORLDS: dict[str, Callable[[], list[TrainingWorld]]] = {
     "high": _high,
     "low": _low,
     "cosine": _cosine,
@@ -116,12 +118,15 @@ for _kind in (*_kinds(_SMALL, (0.01, 0.1)), *_kinds(_FULL, (0.002, 0.035))):
     WORLDS[_kind.name] = functools.partial(_both_modes, _kind)
 
 
-def worlds_of(name: str) -> list[World]:
-    if name not in WORLDS:
-        raise unknown_name("worlds", name, WORLDS)
-    return WORLDS[name]()
+def worlds_of(name: str) -> list[TrainingWorld]:
+    """Worlds by name: a mixture of ours, or any named environment with its default options."""
+    if name in WORLDS:
+        return WORLDS[name]()
+    if name not in PRESETS:
+        raise unknown_name("worlds", name, [*WORLDS, *PRESETS])
+    return [TrainingWorld(make_env(name), 1.0)]
 
 
-def describe(worlds: list[World]) -> list[dict[str, Any]]:
+def describe(worlds: list[TrainingWorld]) -> list[dict[str, Any]]:
     """Worlds as plain data: what a dataset or a policy says it was made from."""
     return [{"share": world.share, **world.environment.config()} for world in worlds]

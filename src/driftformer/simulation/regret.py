@@ -1,6 +1,6 @@
 """Dynamic regret, gathered while a rollout goes on, in memory that does not grow with batch times horizon.
 
-The suboptimality of round t is max_a R_t(a) − R_t(a_t), from exact mean rewards; its running sum is the cumulative
+The suboptimality of round t is max_a R_t(a) − R_t(a_t), from exact values; its running sum is the cumulative
 dynamic regret. For each chunk and round only the mean over problems and the sum of squared deviations are kept (which
 merge without loss of precision), and for each problem its final regret.
 """
@@ -48,11 +48,14 @@ class RegretRecorder:
         self._filled = 0
         self._seen = 0
 
-    def add(self, gap: Tensor, reward: Tensor) -> None:
+    def add(self, suboptimality: Tensor, reward: Tensor) -> None:
         if self._block is None or self._earned is None:
-            self._block, self._earned = gap.new_empty(CHECKED, gap.shape[0]), torch.zeros_like(reward)
+            self._block, self._earned = (
+                suboptimality.new_empty(CHECKED, suboptimality.shape[0]),
+                torch.zeros_like(reward),
+            )
         self._earned += reward
-        self._block[self._filled] = gap
+        self._block[self._filled] = suboptimality
         self._filled += 1
         if self._filled == CHECKED:
             self._flush(self._block)
@@ -63,8 +66,8 @@ class RegretRecorder:
         bad = ~np.isfinite(block).all(axis=1)
         if bad.any():
             raise InputError(
-                f"mean rewards are NaN or infinite in round {self._seen + int(bad.argmax()) + 1}; "
-                "the drift must keep w, scale and shift finite"
+                f"values are NaN or infinite in round {self._seen + int(bad.argmax()) + 1}; the environment, and its drift, "
+                "must keep them finite"
             )
         if self._earned is not None and not bool(self._earned.isfinite().all()):
             raise InputError(

@@ -2,39 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from driftformer.agents.base import Agent, Observed, Privileged, ProblemShape
+from driftformer.agents.base import Agent, Observed, Privileged, ProblemShape, why_not
 from driftformer.agents.registry import make_agent
-from driftformer.environments.base import Environment
+from driftformer.environments.base import Environment, traits_of
 from driftformer.errors import InputError, require_count
 from driftformer.randomness import CHUNK, Randomness
+from driftformer.simulation.live import Live, check_environment
 from driftformer.simulation.regret import CHECKED, ChunkRegret, RegretRecorder
+from driftformer.simulation.trajectories import Trajectories
+from driftformer.threads import one_thread
 
 _REPORT = 32
 """Rounds between two reports of progress."""
-
-
-@dataclass(frozen=True)
-class Trajectories:
-    """Everything that was seen and done, for those who ask for it: it grows with batch times horizon."""
-
-    arms: Tensor  # [B, T] int32
-    rewards: Tensor  # [B, T]
-    suboptimality: Tensor  # [B, T]
-    auxiliary_values: Tensor | None  # [B, T]
-    events: dict[str, Tensor]  # [B, T] each: what the agent tells of every round
-
-    def tensors(self) -> dict[str, Tensor]:
-        """All of it by name."""
-        own = {name: value for name, value in vars(self).items() if isinstance(value, Tensor)}
-        return own | self.events
 
 
 @dataclass(frozen=True)
@@ -43,18 +29,6 @@ class Rollout:
 
     regrets: list[ChunkRegret]
     trajectories: Trajectories | None
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Compute with one thread: more would give other last bits, and parallelism comes from workers."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with torch.inference_mode():
-            yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def check_device(device: torch.device | str) -> torch.device:
@@ -85,7 +59,7 @@ def _check_arm(agent: Agent, arm: Tensor, batch: int, arms: int) -> None:
     whole = isinstance(arm, Tensor) and arm.shape == (batch,) and arm.dtype == torch.long
     if not whole or not bool(((arm >= 0) & (arm < arms)).all()):
         got = f"a {arm.dtype} tensor {list(arm.shape)}" if isinstance(arm, Tensor) else type(arm).__name__
-        got += " with others than that" if whole else ""
+        got += " with numbers outside of that" if whole else ""
         raise InputError(
             f"agent '{agent.name}' chose {got}; act must give a torch.int64 tensor [{batch}] of 0..{arms - 1}"
         )
@@ -98,8 +72,8 @@ def _check_finite(agent: Agent, auxiliary_value: Tensor | None, t: int) -> None:
 
 
 def check_applies(environment: Environment, agent: Agent) -> None:
-    """Refuse a privileged agent where it does not apply."""
-    reason = agent.why_not(environment) if isinstance(agent, Privileged) else None
+    """Refuse an agent where it does not apply."""
+    reason = why_not(agent, traits_of(environment))
     if reason is not None:
         raise InputError(f"agent '{agent.name}' cannot play '{environment.name}': {reason}; leave it out here")
 
@@ -122,41 +96,38 @@ def rollout(
     how many rounds, summed over problems, have been played since it was last called.
     """
     agent = make_agent(agent) if isinstance(agent, str) else agent
+    check_environment(environment)
     check_applies(environment, agent)
     require_count("seed", seed, 0, most=2**63)
     counts = _check_counts(chunks, counts)
-    with one_thread():
+    with one_thread(), torch.inference_mode():
         randomness = Randomness(seed, chunks, device=check_device(device), dtype=dtype)
-        shape = ProblemShape(
-            randomness.batch, environment.horizon, environment.arms, environment.dim, randomness.device, dtype
-        )
-        recorder = RegretRecorder(counts, environment.horizon)
-        history: list[_Round] = []
-        state: Any = agent.init(shape)
-        world = environment.reset(randomness)
-        rng = randomness.stream("agent")
+        batch, horizon, arms = randomness.batch, environment.horizon, environment.arms
+        state: Any = agent.init(ProblemShape(batch, horizon, arms, environment.dim, randomness.device, dtype))
+        recorder, history = RegretRecorder(counts, horizon), list[_Round]()
+        live, rng = Live(environment, randomness), randomness.stream("agent")
         informed = agent if isinstance(agent, Privileged) else None
         observed = agent if isinstance(agent, Observed) else None
-        for t in range(1, environment.horizon + 1):
+        for t in range(1, horizon + 1):
+            observation = live.observation
             if informed is not None:
-                state = informed.inform(state, environment.truth(world))
-            arm, info = agent.act(state, world.action_set, rng)
+                state = informed.inform(state, live.truth())
+            arm, info = agent.act(state, observation, rng)
             if t == 1:
-                _check_arm(agent, arm, shape.batch, shape.arms)
-            reward, gap, following = environment.step(world, arm, randomness)
-            state = agent.update(state, world.action_set, arm, reward, info)
-            recorder.add(gap, reward)
+                _check_arm(agent, arm, batch, arms)
+            reward = live.pay(arm)
+            state = agent.update(state, observation, arm, reward, info)
+            recorder.add(live.suboptimality, reward)
             if t % CHECKED == 0:
                 _check_finite(agent, info.auxiliary_value, t)
             if trajectories:
                 events = observed.events(state) if observed is not None else {}
-                history.append(_Round(arm.int(), reward, gap, info.auxiliary_value, events))
-            world = following
-            if on_rounds is not None and (t % _REPORT == 0 or t == environment.horizon):
-                on_rounds(randomness.batch * ((t - 1) % _REPORT + 1))
+                history.append(_Round(arm.int(), reward, live.suboptimality, info.auxiliary_value, events))
+            if on_rounds is not None and (t % _REPORT == 0 or t == horizon):
+                on_rounds(batch * ((t - 1) % _REPORT + 1))
         diagnostics = observed.diagnostics(state) if observed is not None else {}
         regrets = recorder.finish(diagnostics)
-        _check_finite(agent, info.auxiliary_value, environment.horizon)
+        _check_finite(agent, info.auxiliary_value, horizon)
         return Rollout(regrets, _stack(history) if trajectories else None)
 
 
@@ -166,7 +137,7 @@ class _Round:
 
     arm: Tensor
     reward: Tensor
-    gap: Tensor
+    suboptimality: Tensor
     auxiliary_value: Tensor | None
     events: dict[str, Tensor]
 
@@ -176,7 +147,7 @@ def _stack(history: list[_Round]) -> Trajectories:
     return Trajectories(
         torch.stack([one.arm for one in history], dim=1),
         torch.stack([one.reward for one in history], dim=1),
-        torch.stack([one.gap for one in history], dim=1),
+        torch.stack([one.suboptimality for one in history], dim=1),
         torch.stack(auxiliary, dim=1) if auxiliary else None,
         {name: torch.stack([one.events[name] for one in history], dim=1) for name in history[0].events},
     )

@@ -11,7 +11,7 @@ from driftformer.agents.base import Agent
 from driftformer.agents.registry import make_agent
 from driftformer.environments.base import Environment
 from driftformer.environments.linear import ArmMode
-from driftformer.environments.presets import make_env
+from driftformer.environments.registry import make_env
 from driftformer.errors import InputError, require_count
 from driftformer.randomness import CHUNK
 from driftformer.simulation.rollout import check_device, rollout

@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from driftformer.environments.presets import make_env
+from driftformer.environments.registry import make_env
 from driftformer.errors import InputError, require_count
 from driftformer.evaluation.plan import Plan
 from driftformer.evaluation.progress import Progress, told_by

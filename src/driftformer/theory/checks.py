@@ -11,7 +11,7 @@ from torch import Tensor
 
 from driftformer.agents.linucb import LinUCB
 from driftformer.agents.master import Master
-from driftformer.environments.presets import make_env
+from driftformer.environments.registry import make_env
 from driftformer.theory import bounds, linucb, randomness
 from driftformer.theory.assumptions import examine
 from driftformer.theory.beside_agent import agent_rounds, problem

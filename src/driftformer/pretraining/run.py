@@ -1,15 +1,14 @@
-"""Supervised pretraining (Equation sup-train-goal), then fine-tuning on regret, as one training that can be resumed.
+"""A training from the first step to the last: set up or resumed, validated, logged, saved.
 
 OUT/state.safetensors   everything needed to go on
-OUT/log.jsonl           one line a step: loss, learning rate, and regret where it was measured
+OUT/log.jsonl           a line for each step: loss, learning rate, and regret where it was measured
 OUT/tensorboard/        the same for TensorBoard
-OUT/events.jsonl        what happened: starts, resumes, ends (see `events.py`)
+OUT/events.jsonl        what happened: starts, resumes, ends (see `storage/events.py`)
 OUT/best/               the policy with the least regret so far; where it imitates an expert, the latest
 """
 
 from __future__ import annotations
 
-import functools
 import math
 import sys
 import time
@@ -21,31 +20,31 @@ from typing import Any
 import torch
 from accelerate import Accelerator
 from torch import Tensor
-from torch.nn import functional
 
 from driftformer.errors import InputError, require_count, require_real
 from driftformer.models.checkpoints import policy_sizes, read_policy, save_policy
 from driftformer.models.configuration import PolicyConfig, tokens_in
 from driftformer.models.incontext import InContextPolicy, placed
 from driftformer.policies import TRAINING, digest_of, folder_of
-from driftformer.pretraining.collect import check_behaviours
-from driftformer.pretraining.dataset import StoredStream
-from driftformer.pretraining.label import OPTIMAL, check_labels
+from driftformer.pretraining.data import FreshData, OwnRollouts, TrainingData
+from driftformer.pretraining.dataset import StoredData
+from driftformer.pretraining.labels import OPTIMAL, check_labels
 from driftformer.pretraining.log import Log
-from driftformer.pretraining.memory import fitting_tokens
-from driftformer.pretraining.meter import Meter, training_flops_per_token
+from driftformer.pretraining.loop import Loop, Step
+from driftformer.pretraining.meter import Meter, fitting_tokens, training_flops_per_token
 from driftformer.pretraining.play import Player
 from driftformer.pretraining.processes import part_of
 from driftformer.pretraining.recipes import Recipe
-from driftformer.pretraining.state import Progress, load_state, save_state
+from driftformer.pretraining.state import TrainingState, load_state, save_state
 from driftformer.pretraining.step import Stepper
-from driftformer.pretraining.stream import FreshStream, Stream
-from driftformer.pretraining.tuning import Average, Simulator, regret_loss
-from driftformer.pretraining.validation import Judge
+from driftformer.pretraining.validation import Validation
 from driftformer.pretraining.worlds import describe, worlds_of
+from driftformer.simulation.collect import check_behaviours
+from driftformer.simulation.live import check_environment
 from driftformer.simulation.rollout import check_device
 from driftformer.storage.events import sitting
 from driftformer.storage.files import read_json, tidy, write_json
+from driftformer.threads import one_thread
 
 
 @dataclass(frozen=True)
@@ -59,37 +58,6 @@ class Report:
     tokens_per_second: float
     teraflops: float
     regret: float | None  # as a share of the uniform policy's
-
-
-def learning_rate(step: int, steps: int, warmup: int, highest: float) -> float:
-    """Linear warm-up, then a cosine down to a twentieth of the highest rate."""
-    if step < warmup:
-        return highest * (step + 1) / warmup
-    done = min(1.0, (step - warmup) / max(1, steps - warmup))
-    return highest * (0.05 + 0.95 * (1 + math.cos(math.pi * done)) / 2)
-
-
-def label_loss(
-    model: Callable[..., Tensor], features: Tensor, arms: Tensor, rewards: Tensor, labels: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Minus the log-likelihood of the labels, per round (sup-train-goal)."""
-    logits = model(features, arms, rewards)
-    loss = functional.cross_entropy(logits.float().flatten(0, 1), labels.flatten())
-    return loss, loss
-
-
-def tuning_loss(
-    rollouts: int,
-    future: float,
-    average: Average,
-    model: Callable[..., Tensor],
-    features: Tensor,
-    arms: Tensor,
-    rewards: Tensor,
-    gaps: Tensor,
-) -> tuple[Tensor, Tensor]:
-    """Regret, as `regret_loss` has it."""
-    return regret_loss(model(features, arms, rewards), arms, gaps, rollouts, future, average)
 
 
 def policy_config(recipe: Recipe) -> PolicyConfig:
@@ -118,28 +86,32 @@ def train(
     data: Path | None = None,
     save_every: float = 60.0,
     on_report: Callable[[Report], None] | None = None,
-) -> Progress:
+) -> TrainingState:
     """Train as the recipe says, or go on with what `out` holds; stops early, resumably, after `max_minutes`.
 
     Trajectories are made while they are used, or come from the dataset `data`. The state is saved every `save_every`
-    seconds, and at the end.
+    seconds, and at the end. A step that would end after `max_minutes` is not begun, except the first.
     """
+    deadline = time.perf_counter() + 60 * max_minutes
     check_device(device)
     require_real("max_minutes", max_minutes, 0.0, above=True, most=math.inf)
     require_count("evaluate_every", evaluate_every)
     require_count("evaluate_problems", evaluate_problems)
     check_behaviours(recipe.behaviours)
+    for world in worlds_of(recipe.worlds):
+        check_environment(world.environment)
     check_labels(recipe.labels, worlds_of(recipe.worlds))
     if data is not None:  # what is stored was played by others, all rounds of it
         recipe = replace(recipe, own=0.0, short=0.0)
-    training = _Training(recipe, Path(out), device, evaluate_every, evaluate_problems, data, on_report, save_every)
-    with sitting(Path(out) if training.is_main else None, recipe=recipe.name, **training.where()) as events:
-        progress = training.run(max_minutes)
-        events.tell("saved", **training.where())
-    return progress
+    with one_thread():
+        run = _Run(recipe, Path(out), device, evaluate_every, evaluate_problems, data, on_report, save_every)
+        with sitting(Path(out) if run.is_main else None, recipe=recipe.name, **run.where()) as events:
+            state = run.to(deadline)
+            events.tell("saved", **run.where())
+    return state
 
 
-class _Training:
+class _Run:
     def __init__(
         self,
         recipe: Recipe,
@@ -168,20 +140,20 @@ class _Training:
             capturable=not on_cpu,
         )
         self._part = part_of(self._accelerator, recipe.shards)
-        self._stream = self._open(data)
-        self._judge = Judge(self._stream.worlds, evaluate_problems, self._policy.config.dim, self._device)
         dim = self._policy.config.dim
-        self._simulator = Simulator(self._stream.worlds, recipe, dim, self._device, self._part)
+        self._data = self._open(data)
+        self._validation = Validation(self._data.worlds, evaluate_problems, dim, self._device)
+        rollouts = OwnRollouts(self._data.worlds, recipe, dim, self._device, self._part)
         self._setting = {
-            "data": self._stream.identity,
-            "worlds described": describe(self._stream.worlds),
+            "data": self._data.identity,
+            "worlds described": describe(self._data.worlds),
             "weights at the start": None if recipe.start is None else digest_of(recipe.start),
         }
-        self._progress = Progress()
+        self._state, earlier = TrainingState(), dict[str, Tensor]()
         tidy(out)
-        self._state = out / "state.safetensors"
-        if self._state.exists():
-            self._progress = load_state(self._state, recipe, self._setting, self._policy, self._optimizer)
+        self._path = out / "state.safetensors"
+        if self._path.exists():
+            self._state, earlier = load_state(self._path, recipe, self._setting, self._policy, self._optimizer)
             self._check_best()
         self._player = Player(self._policy)
         if not on_cpu:
@@ -189,11 +161,22 @@ class _Training:
             for block in getattr(self._policy.backbone, "h", []):  # one block's code serves all of them
                 block.compile(dynamic=False)
         self._model = self._accelerator.prepare(self._policy)
-        self._stepper = Stepper(self._accelerator, self._model, self._optimizer)
-        self._regret_loss = functools.partial(tuning_loss, recipe.tuning_rollouts, recipe.tuning_future, self._together)
+        stepper = Stepper(self._accelerator, self._model, self._optimizer)
+        self._loop = Loop(
+            recipe,
+            self._policy,
+            self._data,
+            rollouts,
+            self._player,
+            stepper,
+            self._part,
+            self._together,
+            self._state,
+            earlier,
+        )
         self._meter = Meter()
         self._began = self._mark = time.perf_counter()
-        self._log = Log(out, self._progress) if self._accelerator.is_main_process else None
+        self._log = Log(out, self._state) if self.is_main else None
         self._saved_at, self._save_every = self._began, save_every
 
     @property
@@ -203,14 +186,14 @@ class _Training:
 
     def where(self) -> dict[str, Any]:
         """What its events tell of where it stands."""
-        at = {"step": self._progress.step, "tuning_step": self._progress.tuning_step}
+        at = {"step": self._state.step, "tuning_step": self._state.tuning_step}
         return {**at, "device": self._device.type, "processes": self._accelerator.num_processes}
 
-    def _open(self, data: Path | None) -> Stream:
+    def _open(self, data: Path | None) -> TrainingData:
         dim = self._policy.config.dim
         if data is None:
-            return FreshStream(self._recipe, dim, self._device, self._part)
-        return StoredStream(data, self._recipe, dim, self._device, self._part)
+            return FreshData(self._recipe, dim, self._device, self._part)
+        return StoredData(data, self._recipe, dim, self._device, self._part)
 
     def _new_policy(self) -> InContextPolicy:
         with torch.random.fork_rng():
@@ -220,26 +203,28 @@ class _Training:
             _take_weights(policy, self._recipe.start)
         return placed(policy, self._device, torch.float32)
 
-    def run(self, max_minutes: float) -> Progress:
-        deadline = self._began + 60 * max_minutes
-        phase = "labels"
+    def to(self, deadline: float) -> TrainingState:
+        """Take steps until all are done or time is up."""
+        phase, began, steps = "labels", time.perf_counter(), self._loop.steps()
         try:
-            while self._progress.step < self._recipe.steps and not self._is_over(deadline):
-                self._one_generation()
-                self._save_now_and_then()
-            phase = "regret"
-            while self._tuning_left() and not self._is_over(deadline):
-                self._one_tuning_step()
-                self._save_now_and_then()
+            for step in steps:
+                phase = step.phase
+                self._count(step)
+                self._tell(step)
+                if time.perf_counter() - self._saved_at >= self._save_every:
+                    self._save()
+                now = time.perf_counter()
+                if self._is_over(now + (now - began) > deadline):  # another one would not fit
+                    break
+                began = now
         except torch.OutOfMemoryError as error:
             raise InputError(self._too_large(phase)) from error
         self._save()
-        return self._progress
+        return self._state
 
-    def _is_over(self, deadline: float) -> bool:
-        """Whether time is up; all processes agree on it."""
-        over = torch.tensor(float(time.perf_counter() >= deadline), device=self._device)
-        return float(self._together(over)) > 0
+    def _is_over(self, late: bool) -> bool:
+        """Whether time is up for any process: all of them must agree on it."""
+        return float(self._together(torch.tensor(float(late), device=self._device))) > 0
 
     def _together(self, value: Tensor) -> Tensor:
         """A number's mean over all processes."""
@@ -248,86 +233,40 @@ class _Training:
         mean: Tensor = self._accelerator.reduce(value.detach().clone(), "mean")
         return mean
 
-    def _tuning_left(self) -> bool:
-        return self._progress.step >= self._recipe.steps and self._progress.tuning_step < self._recipe.tuning_steps
-
-    def _one_generation(self) -> None:
-        recipe, progress = self._recipe, self._progress
-        world = self._stream.world_of(progress.generation, progress.step)
-        for batch in self._stream.generation(progress.generation, progress.step, self._player):
-            rate = learning_rate(progress.step, recipe.steps, recipe.warmup, recipe.rate)
-            inputs = (batch.features, batch.arms, batch.rewards, batch.labels)
-            loss = self._together(self._stepper.accumulate(label_loss, inputs))
-            self._stepper.descend(rate, recipe.clip)
-            self._count(len(batch.arms), world.environment.horizon)
-            progress.step += 1
-            judged = progress.step % self._every == 0 or progress.step == recipe.steps
-            if judged or progress.step % 10 == 0:
-                self._tell("labels", progress.step, recipe.steps, loss, rate, judged)
-            elif self._log is not None:
-                self._log.keep("labels", progress.step, loss, rate)
-            if progress.step >= recipe.steps:
-                break
-        progress.generation += 1
-
-    def _one_tuning_step(self) -> None:
-        recipe, progress = self._recipe, self._progress
-        if progress.tuning_step == 0:
-            self._sharpen(recipe.tuning_sharpen)
-        rolled = self._simulator.roll(progress.tuning_step, self._player)
-        rate = learning_rate(progress.tuning_step, recipe.tuning_steps, recipe.warmup // 10, recipe.tuning_rate)
-        rows, horizon = rolled.played.arms.shape
-        every = torch.arange(rows, device=self._device).view(rolled.count, self._part.count, -1)  # [R, S, problems]
-        parts = torch.tensor_split(every, min(every.shape[2], recipe.tuning_updates), dim=2)  # some of every shard
-        regrets = []
-        for chosen in (part.flatten() for part in parts):
-            inputs = (
-                rolled.problems.features[chosen],
-                rolled.played.arms[chosen],
-                rolled.played.rewards[chosen],
-                rolled.gaps[chosen],
-            )
-            regrets.append(self._stepper.accumulate(self._regret_loss, inputs))
-            self._stepper.descend(rate, recipe.tuning_clip)
-        self._count(rows, horizon)
-        progress.tuning_step += 1
-        often = max(1, self._every // 10)
-        judged = progress.tuning_step % often == 0 or progress.tuning_step == recipe.tuning_steps
-        regret = self._together(torch.stack(regrets).mean())
-        self._tell("regret", progress.tuning_step, recipe.tuning_steps, regret, rate, judged)
-
-    @torch.no_grad()
-    def _sharpen(self, factor: float) -> None:
-        """Multiply all logits."""
-        for parameter in self._policy.head.parameters():
-            parameter.mul_(factor)
-
-    def _count(self, rows: int, horizon: int) -> None:
+    def _count(self, step: Step) -> None:
         """Add up the tokens of a step over all processes."""
-        length = tokens_in(self._recipe.form, horizon)
-        tokens = int(rows * length * self._accelerator.num_processes)
-        self._progress.tokens += tokens
+        length = tokens_in(self._recipe.form, step.horizon)
+        tokens = int(step.rows * length * self._accelerator.num_processes)
+        self._state.tokens += tokens
         self._meter.add(tokens, tokens * training_flops_per_token(self._policy.config, length), 0.0)
 
     def _lap(self) -> float:
         """Seconds since the last lap, which count as training time."""
         now = time.perf_counter()
         seconds, self._mark = now - self._mark, now
-        self._progress.seconds += seconds
+        self._state.seconds += seconds
         return seconds
 
-    def _tell(self, phase: str, step: int, steps: int, loss: Tensor, rate: float, judged: bool) -> None:
-        value = float(loss)  # waits for the device
+    def _tell(self, step: Step) -> None:
+        """Log a step; now and then report it, and measure regret."""
+        often = self._every if step.phase == "labels" else max(1, self._every // 10)
+        judged = step.number % often == 0 or step.number == step.of
+        if not judged and step.phase == "labels" and step.number % 10:
+            if self._log is not None:
+                self._log.keep(step.phase, step.number, step.loss, step.rate)
+            return
+        loss = float(step.loss)  # waits for the device
         self._meter.add(0, 0.0, self._lap())
-        self._check(value, step)
+        self._check(loss, step.number)
         speed, teraflops = self._meter.read()
-        regret = self._measure(step if phase == "labels" else self._recipe.steps + step) if judged else None
-        self._lap()  # judging is training time, but says nothing about speed
+        at = step.number if step.phase == "labels" else self._recipe.steps + step.number
+        regret = self._measure(at) if judged else None
+        self._lap()  # validation is training time, but says nothing about speed
         if self._log is not None:
-            self._log.keep(phase, step, loss, rate, regret)
-            self._log.write(step if phase == "labels" else self._recipe.steps + step, speed, teraflops, regret)
-        if self._on_report is not None and self._accelerator.is_main_process:
-            self._on_report(Report(phase, step, steps, value, speed, teraflops, regret))
+            self._log.keep(step.phase, step.number, step.loss, step.rate, regret)
+            self._log.write(at, speed, teraflops, regret)
+        if self._on_report is not None and self.is_main:
+            self._on_report(Report(step.phase, step.number, step.of, loss, speed, teraflops, regret))
 
     def _check(self, loss: float, step: int) -> None:
         """Stop where the loss is no number, before a state that holds none is saved."""
@@ -339,18 +278,18 @@ class _Training:
 
     def _measure(self, at: int) -> float:
         """Measure regret, keep the policy if it is the best so far; one that imitates an expert in any case."""
-        share = self._judge.share(self._player)
-        imitates = self._recipe.labels != OPTIMAL and not self._progress.tuning_step
-        if self._progress.best is None or share <= self._progress.best or imitates:
-            self._progress.best, self._progress.best_at = share, at
-            if self._accelerator.is_main_process:
+        share = self._validation.share(self._player)
+        imitates = self._recipe.labels != OPTIMAL and not self._state.tuning_step
+        if self._state.best is None or share <= self._state.best or imitates:
+            self._state.best, self._state.best_at = share, at
+            if self.is_main:
                 save_policy(self._policy, self._out / "best")
                 write_json(self._out / "best" / TRAINING, self._made())
         return share
 
     def _check_best(self) -> None:
         """Refuse to go on beside a best policy that is gone or broken: it would never be made again."""
-        if self._progress.best is None:
+        if self._state.best is None:
             return
         made, remedy = self._out / "best" / TRAINING, f"put it back from a copy, or delete {self._out} and train again"
         try:
@@ -369,24 +308,20 @@ class _Training:
             "recipe": asdict(self._recipe),
             "policy": policy_sizes(self._policy.config),
             "parameters": sum(parameter.numel() for parameter in self._policy.parameters() if parameter.requires_grad),
-            "worlds": describe(self._stream.worlds),
-            "data": self._stream.identity,
+            "worlds": describe(self._data.worlds),
+            "data": self._data.identity,
             "processes": self._accelerator.num_processes,
-            "progress": {key: value for key, value in asdict(self._progress).items() if not key.startswith("log_")},
+            "progress": {key: value for key, value in asdict(self._state).items() if not key.startswith("log_")},
             "device": torch.cuda.get_device_name() if cuda else "CPU core",
             "torch": torch.__version__,
         }
 
-    def _save_now_and_then(self) -> None:
-        if time.perf_counter() - self._saved_at >= self._save_every:
-            self._save()
-
     def _save(self) -> None:
         self._lap()
-        progress = self._progress
+        state = self._state
         if self._log is not None and self._log.latest is not None:
-            self._check(float(self._log.latest), progress.tuning_step or progress.step)
-        if self._accelerator.is_main_process:
+            self._check(float(self._log.latest), state.tuning_step or state.step)
+        if self.is_main:
             best = self._out / "best" / TRAINING
             if best.exists():  # the time and the steps spent, also after the best, which stays as it was written
                 kept = read_json(best)["progress"]
@@ -394,13 +329,14 @@ class _Training:
                 made["progress"] |= {"best": kept["best"], "best_at": kept["best_at"]}
                 write_json(best, made)
             if self._log is not None:
-                self._log.mark(progress)
-            save_state(self._state, self._recipe, self._setting, self._policy, self._optimizer, progress)
+                self._log.mark(state)
+            earlier = self._loop.earlier if state.used else {}
+            save_state(self._path, self._recipe, self._setting, self._policy, self._optimizer, state, earlier)
         self._saved_at = time.perf_counter()
 
     def _too_large(self, phase: str) -> str:
         """What to say when the device's memory is full; the last saved state is untouched."""
-        horizon = max(world.environment.horizon for world in self._stream.worlds)
+        horizon = max(world.environment.horizon for world in self._data.worlds)
         try:
             fits = fitting_tokens(self._model, self._policy.config, horizon)
         except torch.OutOfMemoryError:
@@ -432,7 +368,7 @@ def _groups(policy: InContextPolicy, decay: float) -> list[dict[str, Any]]:
     ]
 
 
-if __name__ == "__main__":  # accelerate launch -m driftformer.pretraining.train RECIPE --out FOLDER
+if __name__ == "__main__":  # accelerate launch -m driftformer.pretraining.run RECIPE --out FOLDER
     from driftformer.cli import main
 
     main(["pretrain", *sys.argv[1:]])

@@ -1,0 +1,115 @@
+"""The names of environments: ours, and those that other packages register. Nothing here imports torch.
+
+Another package names its environments in its own code,
+
+    df.register_environment(MyPreset)       # a frozen dataclass with a `name`, options as fields, and `build()`
+
+or in its metadata, as entry points of the group `driftformer.environments` that lead to such classes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any, cast
+
+from driftformer.environments.bernoulli import Bernoulli
+from driftformer.environments.disjoint import Disjoint
+from driftformer.environments.logistic import Logistic
+from driftformer.environments.presets import (
+    SHARED,
+    Chirp,
+    Flips,
+    High,
+    Jumps,
+    Linear,
+    Low,
+    Preset,
+    Rising,
+    Seasonal,
+    Stationary,
+    Walk,
+)
+from driftformer.environments.table import Table
+from driftformer.errors import InputError, unknown_name
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from driftformer.environments.base import Environment
+    from driftformer.environments.drift import Drift
+
+_OWN = (Stationary, Low, High, Jumps, Walk, Seasonal, Flips, Rising, Chirp, Bernoulli, Logistic, Disjoint, Table)
+PRESETS: dict[str, type[Preset]] = {preset.name: preset for preset in _OWN}
+
+
+def register_environment(preset: type[Any]) -> type[Any]:
+    """Make an environment known by its name, to `make_env`, the command line and Gymnasium; usable as a decorator."""
+    name = getattr(preset, "name", None)
+    if (
+        not dataclasses.is_dataclass(preset)
+        or not isinstance(preset, type)
+        or not callable(getattr(preset, "build", 0))
+    ):
+        raise InputError(f"environment is {preset!r:.60}; register a frozen dataclass with a `name` and `build()`")
+    if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9-]*", name):
+        raise InputError(f"environment {preset.__name__} has the name {name!r:.60}; give small letters and hyphens")
+    if PRESETS.get(name, preset) is not preset:
+        raise InputError(f"environment '{name}' is registered already; choose another name")
+    for field in dataclasses.fields(preset):
+        if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+            raise InputError(f"environment '{name}': its option {field.name} has no default; give it one")
+    PRESETS[name] = cast("type[Preset]", preset)
+    _register_with_gymnasium(name)
+    return preset
+
+
+def _register_with_gymnasium(name: str) -> None:
+    """Make `gymnasium.make("driftformer/High-v0")` work."""
+    try:
+        from gymnasium.envs.registration import register
+    except ImportError:
+        return
+    register(
+        id=f"driftformer/{name.title().replace('-', '')}-v0",
+        entry_point="driftformer.environments.gymnasium:Problem",
+        vector_entry_point="driftformer.environments.gymnasium:ProblemVector",
+        kwargs={"preset": name},
+    )
+
+
+for _name in PRESETS:
+    _register_with_gymnasium(_name)
+for _entry in entry_points(group="driftformer.environments"):
+    register_environment(_entry.load())
+
+
+def make_env(name: str, *, drift: Drift | Callable[[int, Tensor], Tensor] | None = None, **options: Any) -> Environment:
+    """A named environment with some of its options changed.
+
+    `drift` replaces a linear bandit's own: a function `f(t, w) -> w_t` on tensors `[B, d]`, or a `Drift` object.
+    """
+    if name not in PRESETS:
+        raise unknown_name("environment", str(name), PRESETS)
+    options = {key: value.item() if _is_numpy_scalar(value) else value for key, value in options.items()}
+    known = [field.name for field in dataclasses.fields(cast(Any, PRESETS[name]))]
+    for option in options:
+        if option not in known:
+            raise unknown_name(f"environment '{name}', option", option, known)
+    preset = PRESETS[name](**options)
+    if drift is None:
+        return preset.build()
+    if not isinstance(preset, Linear):
+        raise InputError(f"environment '{name}' takes no drift of your own; use stationary, or another linear bandit")
+    own = [option for option in options if option not in SHARED]
+    if own:
+        raise InputError(f"{own[0]} belongs to the drift of '{name}', which drift= replaces; drop one of the two")
+    from driftformer.environments.drift import as_drift
+
+    return preset.build(as_drift(drift))
+
+
+def _is_numpy_scalar(value: Any) -> bool:
+    return hasattr(value, "dtype") and getattr(value, "shape", None) == ()

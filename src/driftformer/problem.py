@@ -1,0 +1,106 @@
+"""What environments and agents share: what is seen in a round, what is true of it, what kind of problem it is.
+
+Neither side imports the other; both speak in these values, and the simulation carries them across.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What an agent sees before it chooses, for a batch of problems."""
+
+    action_set: Tensor  # [B, A, d] the features of each arm
+    offered: Tensor | None = None  # [B, A] bool: which arms are on offer; None means all of them
+    state: Tensor | None = None  # [B] where there are states
+    stage: Tensor | None = None  # [B] the step of the episode, where there are episodes
+
+    def best(self, values: Tensor) -> Tensor:
+        """The offered arm with the highest value, `[B]`, from values `[B, A]`."""
+        return self.masked(values).argmax(dim=1)
+
+    def masked(self, values: Tensor) -> Tensor:
+        """The same values, minus infinity for arms that are not on offer."""
+        return values if self.offered is None else values.masked_fill(~self.offered, -torch.inf)
+
+    def features(self, arm: Tensor) -> Tensor:
+        """The features `[B, d]` of the chosen arms `[B]`."""
+        return pick(self.action_set, arm)
+
+    def drawn(self, uniform: Tensor) -> Tensor:
+        """A uniformly random offered arm, `[B]`, from Unif[0, 1) numbers `[B]`."""
+        return draw_arms(uniform, self.action_set.shape[1], self.offered)
+
+
+@dataclass(frozen=True)
+class LinearTruth:
+    """In this round a reward's mean is scale·⟨a, w⟩ + shift, with noise around it and w* drawn from a known prior."""
+
+    scale: Tensor  # [B]
+    shift: Tensor  # [B]
+    redrawn: Tensor  # [B] bool: w* is a fresh draw from the prior since the round before
+    noise: float  # standard deviation of the noise, before scaling
+    prior_mean: float
+    prior_variance: float
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What no ordinary agent may see. The simulation hands it to privileged agents, and to nobody else."""
+
+    values: Tensor  # [B, A] what each offered arm is worth in this round
+    changed: Tensor | None = None  # [B] bool: the rewards' law differs from that of the round before; None if untold
+    linear: LinearTruth | None = None  # where rewards are linear in the features
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What an environment declares about itself, so that agents can refuse what they are not made for."""
+
+    one_hot: bool = False
+    """Arms have no features: each is a unit vector, the same one in every round."""
+    same_arms: bool = False
+    """Arm k is the same arm in every round."""
+    linear: bool = False
+    """Mean rewards are scale_t·⟨a, w_t⟩ + shift_t and w_t stays or is redrawn from its prior; `Truth.linear` says how."""
+    abrupt: bool = False
+    """Rewards change in single rounds only, if at all, and `Truth.changed` says when."""
+    states: int = 0
+    """Number of states where what is played decides what comes next; 0 for bandits."""
+
+
+def draw_arms(uniform: Tensor, arms: int, offered: Tensor | None) -> Tensor:
+    """Uniformly random arms `[…]` among those offered `[…, A]`, or among all, from Unif[0, 1) numbers `[…]`."""
+    if offered is None:
+        return (uniform * arms).long()
+    rank = (uniform * offered.sum(dim=-1)).long()  # which of the offered ones
+    return (offered.cumsum(dim=-1) > rank.unsqueeze(-1)).int().argmax(dim=-1)
+
+
+def place_of(arm: Tensor, arms: int) -> Tensor:
+    """Each problem's chosen arm as an index `[B]` into all arms of the batch, `[B·A, …]`."""
+    return _first_arms(arm.shape[0], arms, arm.device) + arm
+
+
+@lru_cache(maxsize=8)
+def _first_arms(batch: int, arms: int, device: torch.device) -> Tensor:
+    return torch.arange(batch, device=device) * arms
+
+
+def take(values: Tensor, place: Tensor) -> Tensor:
+    """The entries `[B, …]` of the chosen arms out of `[B, A, …]`, by their places.
+
+    One flat index_select is several times faster here than gather or advanced indexing.
+    """
+    return values.flatten(0, 1).index_select(0, place)
+
+
+def pick(values: Tensor, arm: Tensor) -> Tensor:
+    """The entry of each problem's chosen arm: `[B, A, …]` and `[B]` to `[B, …]`."""
+    return take(values, place_of(arm, values.shape[1]))

@@ -1,0 +1,127 @@
+"""Problems laid out over all rounds beforehand, chance included: a bandit's world does not depend on what is played.
+
+So a tape is made once; then any number of behaviours, experts and policies play it, in any order, on a GPU all rounds
+in one captured graph. It holds the very numbers of a rollout with the same randomness: played with the same arms, it
+pays the same rewards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from driftformer.environments.base import Environment, Foreseeable
+from driftformer.environments.rewards import RewardLaw
+from driftformer.problem import Observation, Truth, draw_arms, pick
+from driftformer.randomness import Randomness
+from driftformer.simulation.live import Unfolding, lay
+from driftformer.simulation.trajectories import Laid
+
+
+@dataclass(frozen=True)
+class Tape(Laid):
+    """A batch of problems and what every arm of every round would pay."""
+
+    spread: Tensor  # [B, T] scale of the noise
+    noise: Tensor  # [B, T]
+    rewards: RewardLaw
+
+    def begin(self) -> TapeCourse:
+        return TapeCourse(self)
+
+    def along(self, arms: Tensor) -> Laid:
+        return self
+
+    def drawn(self, uniform: Tensor) -> Tensor:
+        """Uniformly random offered arms, `[B, T]`, from numbers in [0, 1); -1 where a number is negative."""
+        arms = draw_arms(uniform.clamp(min=0), self.values.shape[2], self.offered)
+        return torch.where(uniform < 0, -1, arms)
+
+    def repeat(self, count: int) -> Tape:
+        """Every problem several times, one copy of all after the other; privileged agents are not told of them."""
+        once = self.features[:, :1] if self.features.stride(1) == 0 else self.features
+        return replace(
+            self,
+            features=once.repeat(count, 1, 1, 1).expand(-1, self.values.shape[1], -1, -1),
+            values=self.values.repeat(count, 1, 1),
+            offered=None if self.offered is None else self.offered.repeat(count, 1, 1),
+            observations=(),
+            truths=(),
+            spread=self.spread.repeat(count, 1),
+            noise=self.noise.repeat(count, 1),
+        )
+
+
+class TapeCourse:
+    """A run through a tape, round by round."""
+
+    def __init__(self, tape: Tape) -> None:
+        self._tape, self._t = tape, 0
+
+    @property
+    def observation(self) -> Observation:
+        tape, t = self._tape, self._t
+        if tape.observations:
+            return tape.observations[t]
+        return Observation(tape.features[:, t], None if tape.offered is None else tape.offered[:, t])
+
+    @property
+    def values(self) -> Tensor:
+        return self._tape.values[:, self._t]
+
+    def truth(self) -> Truth:
+        return self._tape.truths[self._t]
+
+    def pay(self, arm: Tensor) -> Tensor:
+        tape, t = self._tape, self._t
+        self._t += 1
+        return tape.rewards.reward(pick(tape.values[:, t], arm), tape.spread[:, t], tape.noise[:, t])
+
+    def laid(self) -> Laid:
+        return self._tape
+
+
+Problems = Tape | Unfolding
+"""A batch of problems that can be played again and again, always from the same start."""
+
+
+def problems_of(environment: Environment, randomness: Randomness, dim: int | None = None) -> Problems:
+    """Problems of an environment, laid out where that is possible; features are padded with zeros to `dim`."""
+    dim = environment.dim if dim is None else dim
+    if isinstance(environment, Foreseeable):
+        return _lay_out(environment, randomness, dim)
+    return Unfolding(environment, randomness, dim)
+
+
+def _lay_out(environment: Any, randomness: Randomness, dim: int) -> Tape:
+    world = environment.reset(randomness)
+    rng = randomness.stream("noise")
+    worlds, noise = [world], [environment.rewards.noise(rng)]
+    for _ in range(1, environment.horizon):
+        world = environment.advance(world, randomness)
+        worlds.append(world)
+        noise.append(environment.rewards.noise(rng))
+    laid = lay(
+        _padded(tuple(world.observation for world in worlds), dim),
+        tuple(world.values for world in worlds),
+        tuple(environment.truth(world) for world in worlds),
+    )
+    spread = torch.stack([world.spread for world in worlds], dim=1)
+    return Tape(**vars(laid), spread=spread, noise=torch.stack(noise, dim=1), rewards=environment.rewards)
+
+
+def _padded(observations: tuple[Observation, ...], dim: int) -> tuple[Observation, ...]:
+    """Features with zeros behind them; an action set that stays is padded once."""
+    padded: list[Observation] = []
+    for place, now in enumerate(observations):
+        missing = dim - now.action_set.shape[2]
+        if place and now.action_set is observations[place - 1].action_set:
+            action_set = padded[-1].action_set
+        else:
+            action_set = functional.pad(now.action_set, (0, missing)) if missing else now.action_set
+        padded.append(replace(now, action_set=action_set))
+    return tuple(padded)
