@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from driftformer.environments.linear import LinearBandit, LinearBanditWorld, mean_rewards_of
+from driftformer.environments.linear import LinearBandit, LinearWorld, mean_rewards_of
 from driftformer.randomness import Randomness
 
 
@@ -34,21 +34,21 @@ class GivenFeatures:
     def dim(self) -> int:
         return self.bandit.dim
 
-    def reset(self, randomness: Randomness) -> LinearBanditWorld:
+    def reset(self, randomness: Randomness) -> LinearWorld:
         return self._offer(self.bandit.reset(randomness))
 
     def step(
-        self, world: LinearBanditWorld, arm: Tensor, randomness: Randomness
-    ) -> tuple[Tensor, Tensor, LinearBanditWorld]:
+        self, world: LinearWorld, arm: Tensor, randomness: Randomness
+    ) -> tuple[Tensor, Tensor, LinearWorld]:
         reward, suboptimality, following = self.bandit.step(world, arm, randomness)
         return reward, suboptimality, self._offer(following)
 
-    def _offer(self, world: LinearBanditWorld) -> LinearBanditWorld:
+    def _offer(self, world: LinearWorld) -> LinearWorld:
         action_set = self.pool[world.t % len(self.pool)]
         means = mean_rewards_of(action_set, world.effect)
-        return LinearBanditWorld(world.t, action_set, means, world.effect, world.origin, world.memory, world.changed)
+        return LinearWorld(world.t, action_set, means, world.effect, world.origin, world.memory, world.changed)
 
-    def truth(self, world: LinearBanditWorld) -> Any:
+    def truth(self, world: LinearWorld) -> Any:
         return self.bandit.truth(world)
 
     def config(self) -> dict[str, Any]:

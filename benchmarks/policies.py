@@ -23,7 +23,7 @@ from driftformer.models.context import begin, next_logits, record
 from driftformer.policies import shipped
 from driftformer.pretraining.dataset import collect_dataset
 from driftformer.pretraining.play import play
-from driftformer.pretraining.problems import unroll
+from driftformer.simulation.tape import problems_of
 from driftformer.randomness import Randomness
 
 HORIZON, RUNS = 200, 200
@@ -32,9 +32,9 @@ HORIZON, RUNS = 200, 200
 def cached(agent: InContext) -> float:
     """CPU-seconds per trajectory of all problems in one batch, the policy and its rewards alone."""
     model = agent.model(torch.device("cpu"))
-    problems = unroll(df.make_env("high", horizon=HORIZON), Randomness(0, size=RUNS))
+    problems = problems_of(df.make_env("high", horizon=HORIZON), Randomness(0, size=RUNS))
     zero = torch.zeros(RUNS, HORIZON)
-    greedy, free = torch.zeros_like(problems.means), torch.full_like(zero, -1, dtype=torch.long)
+    greedy, free = torch.zeros_like(problems.values), torch.full_like(zero, -1, dtype=torch.long)
 
     def all_rounds() -> None:
         with torch.inference_mode():
@@ -52,7 +52,7 @@ def evaluated(agent: InContext) -> float:
 def uncached(agent: InContext) -> float:
     """CPU-seconds of one trajectory, the policy alone."""
     model = agent.model(torch.device("cpu"))
-    problems = unroll(df.make_env("high", horizon=HORIZON), Randomness(0, size=1))
+    problems = problems_of(df.make_env("high", horizon=HORIZON), Randomness(0, size=1))
     arms, rewards = torch.zeros(1, HORIZON, dtype=torch.long), torch.zeros(1, HORIZON)
 
     def all_rounds() -> None:
@@ -60,7 +60,7 @@ def uncached(agent: InContext) -> float:
             for t in range(HORIZON):
                 seen = slice(0, t + 1)
                 arms[:, t] = model(problems.features[:, seen], arms[:, seen], rewards[:, seen])[:, -1].argmax(1)
-                rewards[:, t] = problems.means[:, t].gather(1, arms[:, t : t + 1]).squeeze(1)
+                rewards[:, t] = problems.values[:, t].gather(1, arms[:, t : t + 1]).squeeze(1)
 
     return cpu_seconds(all_rounds)
 
@@ -68,7 +68,7 @@ def uncached(agent: InContext) -> float:
 def growth(agent: InContext, batch: int = 64) -> list[float]:
     """Milliseconds of a round, averaged over each quarter of the rounds."""
     model = agent.model(torch.device("cpu"))
-    problems = unroll(df.make_env("high", horizon=HORIZON), Randomness(0, size=batch))
+    problems = problems_of(df.make_env("high", horizon=HORIZON), Randomness(0, size=batch))
     context, spent = begin(model, batch, HORIZON), []
     zero = torch.zeros(batch)
     with torch.inference_mode():

@@ -17,7 +17,7 @@ from pathlib import Path
 import torch
 
 from driftformer.pretraining.recipes import RECIPES, Recipe
-from driftformer.pretraining.train import Report, train
+from driftformer.pretraining.run import Report, train
 
 LARGE = {"layers": 16, "heads": 16, "width": 256, "own": 0.0, "short": 0.0}
 CASES = {

@@ -306,7 +306,7 @@ def _warm_up() -> None:
     import driftformer.cli
     import driftformer.evaluation.evaluate
     import driftformer.plots.curves
-    import driftformer.pretraining.train
+    import driftformer.pretraining.run
 
     assert _pyplot
     assert _tensorboard

@@ -172,11 +172,11 @@ def play(
         worst, last = 0.0, 0
         checked = {rounds * (place + 1) // (10 * readings) for place in range(10 * readings)}
         for t in range(1, rounds + 1):
-            arm, info = player.act(state, world.action_set, rng)
+            arm, info = player.act(state, world.observation, rng)
             reward, _, following = environment.step(world, arm, randomness)
-            shadow.observe(pick(world.action_set, arm).double(), info)
+            shadow.observe(world.observation.features(arm).double(), info)
             hoped += info.auxiliary_value
-            state = player.update(state, world.action_set, arm, reward, info)
+            state = player.update(state, world.observation, arm, reward, info)
             world = following
             if t in checked:
                 worst = max(worst, shadow.drift(state))

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+import torch
 
-from driftformer.simulation.rollout import one_thread
+from driftformer.threads import one_thread
 
 
 @pytest.fixture(autouse=True)
 def single_thread() -> Iterator[None]:
     """Rollouts compute with one thread anyway; tests that drive agents by hand should too."""
-    with one_thread():
+    with one_thread(), torch.inference_mode():
         yield
-
-
-pytest_plugins = ["tests.reproduction"]

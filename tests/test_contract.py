@@ -11,7 +11,7 @@ import torch
 
 from driftformer.agents.base import Privileged, ProblemShape
 from driftformer.agents.registry import AGENTS, BaseAgent, full_label, label, make_agent
-from driftformer.environments.presets import PRESETS, make_env
+from driftformer.environments.registry import PRESETS, make_env
 from driftformer.errors import InputError
 from driftformer.randomness import CHUNK, Randomness
 from driftformer.simulation.rollout import rollout
@@ -67,9 +67,9 @@ def test_ordinary_agent_learns_from_any_arm_and_keeps_problems_apart(agent: str)
     def play(rewards: torch.Tensor) -> list[torch.Tensor]:
         state, rng, chosen = player.init(shape), Randomness(1).stream("agent"), []
         for t in range(20):
-            arm, info = player.act(state, features[:, t].contiguous(), rng)
+            arm, info = player.act(state, Observation(features[:, t].contiguous()), rng)
             chosen.append(arm)
-            state = player.update(state, features[:, t].contiguous(), arms[:, t], rewards[:, t], info)
+            state = player.update(state, Observation(features[:, t].contiguous()), arms[:, t], rewards[:, t], info)
         assert all(rows == CHUNK for rows in row_counts(state)), "a state is tensors with one row a problem"
         return chosen
 

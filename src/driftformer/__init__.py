@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from driftformer.environments.registry import make_env, register_environment
+from driftformer.environments.registry import make_env, register_environment, register_with_gymnasium
 from driftformer.errors import InputError
 
 if TYPE_CHECKING:
@@ -62,3 +62,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted([*globals(), *_WHERE])
+
+
+register_with_gymnasium()

@@ -39,7 +39,7 @@ def test_it_is_the_plain_procedure_round_by_round(detector: str, watch: str, exp
     played = df.rollout(environment, agent, dtype=torch.float64, trajectories=True)
     seen = played.trajectories
     assert seen is not None
-    action_set = environment.reset(Randomness(0, dtype=torch.float64)).action_set.numpy()
+    action_set = environment.reset(Randomness(0, dtype=torch.float64)).observation.action_set.numpy()
     alarms = 0
     for b in range(20):
         k, age, before = 1, 0, False

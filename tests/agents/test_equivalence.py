@@ -32,9 +32,9 @@ def scheduled_arms(environment: LinearBandit, base: LinUCB | Thompson) -> Tensor
     state, world, arms = base.init(shape), environment.reset(randomness), []
     for t in range(HORIZON):
         state = restart(state, schedule[t].started[:, 0], fresh)
-        arm, info = base.act(state, world.action_set, randomness.stream("agent"))
+        arm, info = base.act(state, world.observation, randomness.stream("agent"))
         reward, _, following = environment.step(world, arm, randomness)
-        state = base.update(state, world.action_set, arm, reward, info)  # type: ignore[arg-type]
+        state = base.update(state, world.observation, arm, reward, info)  # type: ignore[arg-type]
         arms.append(arm)
         world = following
     return torch.stack(arms, dim=1)
@@ -61,7 +61,9 @@ def test_restarts_by_a_test_are_the_same_restart_mechanism() -> None:
     seen = df.rollout(environment, "detection-linucb@noise=0.2", dtype=torch.float64, trajectories=True).trajectories
     assert seen is not None
     assert seen.auxiliary_values is not None
-    first = environment.reset(Randomness(0, dtype=torch.float64)).action_set.norm(dim=-1).amax(dim=1)  # α·‖x‖, α=1
+    first = (
+        environment.reset(Randomness(0, dtype=torch.float64)).observation.action_set.norm(dim=-1).amax(dim=1)
+    )  # α·‖x‖, α=1
     checked = 0
     for b in range(64):
         for t in seen.events["restarted"][b].nonzero().flatten().tolist():

@@ -15,6 +15,7 @@ from driftformer.agents.base import ProblemShape
 from driftformer.agents.discounted import DiscountedThompson
 from driftformer.agents.sliding_window import SlidingWindowLinUCB
 from driftformer.errors import InputError
+from driftformer.problem import Observation
 from driftformer.randomness import Randomness
 
 Vector = NDArray[np.float64]
@@ -77,7 +78,7 @@ def test_it_makes_the_choices_of_the_plain_formula(spec: str, plain: Scores, mod
     randomness = Randomness(4, dtype=torch.float64)
     world, sets = environment.reset(randomness), []
     for _ in range(80):
-        sets.append(world.action_set.numpy())
+        sets.append(world.observation.action_set.numpy())
         world = environment.advance(world, randomness)
     for b in range(8):
         features = np.array([sets[t][b][seen.arms[b, t]] for t in range(80)])
@@ -96,8 +97,10 @@ def test_discounted_thompson_samples_with_the_covariance_of_its_paper() -> None:
     seen, rewards = rng.uniform(-1, 1, (20, 3)), rng.normal(size=20)
     for x, reward in zip(seen, rewards, strict=True):
         offered = torch.tensor(x).expand(problems, 1, 3).contiguous()
-        arm, info = agent.act(state, offered, draws)
-        state = agent.update(state, offered, arm, torch.full((problems,), reward, dtype=torch.float64), info)
+        arm, info = agent.act(state, Observation(offered), draws)
+        state = agent.update(
+            state, Observation(offered), arm, torch.full((problems,), reward, dtype=torch.float64), info
+        )
     # a single arm e_i is always chosen, and its auxiliary value is the i-th coordinate of the sample
     weights = GAMMA ** np.arange(20)[::-1]
     inverse = np.linalg.inv(RIDGE * np.eye(3) + (seen.T * weights) @ seen)
@@ -105,7 +108,7 @@ def test_discounted_thompson_samples_with_the_covariance_of_its_paper() -> None:
     theta = inverse @ (seen.T @ (weights * rewards))
     for direction in (*np.eye(3), np.ones(3), np.array([1.0, -2.0, 0.5])):
         offered = torch.tensor(direction).expand(problems, 1, 3).contiguous()
-        _, info = agent.act(state, offered, draws)
+        _, info = agent.act(state, Observation(offered), draws)
         values = info.auxiliary_value.numpy()
         variance = direction @ covariance @ direction
         assert abs(values.mean() - direction @ theta) < 5 * math.sqrt(variance / problems)
@@ -119,9 +122,9 @@ def test_the_windows_inverse_does_not_drift_over_many_rounds() -> None:
     state = agent.init(ProblemShape(16, 3000, 5, 8, torch.device("cpu"), torch.float32))
     world, rng, worst = environment.reset(randomness), randomness.stream("agent"), 0.0
     for t in range(3000):
-        arm, info = agent.act(state, world.action_set, rng)
+        arm, info = agent.act(state, world.observation, rng)
         reward, _, following = environment.step(world, arm, randomness)
-        state = agent.update(state, world.action_set, arm, reward, info)
+        state = agent.update(state, world.observation, arm, reward, info)
         world = following
         if t % 100 == 54:
             gram = torch.bmm(state.features.mT.double(), state.features.double())

@@ -13,16 +13,16 @@ from driftformer.agents.incontext import InContext, load_policy
 from driftformer.agents.master import Master
 from driftformer.agents.online import Online
 from driftformer.agents.registry import full_label, label, make_agent
-from driftformer.environments.presets import make_env
+from driftformer.environments.registry import make_env
 from driftformer.errors import InputError
 from driftformer.evaluation.evaluate import evaluate
 from driftformer.models.checkpoints import save_policy
 from driftformer.models.configuration import Form, PolicyConfig
 from driftformer.models.incontext import InContextPolicy
 from driftformer.policies import shipped
-from driftformer.pretraining.problems import unroll
 from driftformer.randomness import CHUNK, Randomness
 from driftformer.simulation.rollout import rollout
+from driftformer.simulation.tape import problems_of
 
 HORIZON, ARMS, DIM = 16, 4, 5
 SMALL = {"horizon": HORIZON, "arms": ARMS, "dim": DIM}
@@ -47,7 +47,7 @@ def test_it_plays_what_the_whole_history_says(source: str) -> None:
     agent, environment = InContext(source, mode="greedy"), make_env("high", arm_mode="resampled", **SMALL)
     seen = rollout(environment, agent, seed=4, trajectories=True).trajectories
     assert seen is not None
-    problems = unroll(environment, Randomness(4, (0,), size=CHUNK))
+    problems = problems_of(environment, Randomness(4, (0,), size=CHUNK))
     logits = agent.model(torch.device("cpu"))(problems.features, seen.arms.long(), seen.rewards)
     assert float((logits.argmax(2) == seen.arms).float().mean()) > 0.999  # ties at the last bit
     assert len(set(seen.arms.flatten().tolist())) == ARMS
@@ -86,7 +86,7 @@ def test_master_wraps_it_and_restarts_its_rows(source: str) -> None:
     always = Master(base=InContext(source, mode="greedy"), test_scale=1e-9)
     seen = rollout(environment, always, trajectories=True).trajectories
     assert seen is not None
-    problems = unroll(environment, Randomness(0, (0,), size=CHUNK))
+    problems = problems_of(environment, Randomness(0, (0,), size=CHUNK))
     first = InContext(source).model(torch.device("cpu"))(
         problems.features[:, :1], torch.zeros(CHUNK, 1, dtype=torch.long), torch.zeros(CHUNK, 1)
     )

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from driftformer.agents.linucb import LinUCB
-from driftformer.environments.presets import make_env
+from driftformer.environments.registry import make_env
 from driftformer.errors import InputError
 from driftformer.randomness import Randomness
 from driftformer.simulation.rollout import rollout
@@ -27,13 +27,13 @@ def test_it_makes_the_same_choices_as_the_plain_loop(env: str, mode: str) -> Non
     for t in range(120):
         reward, _, following = environment.step(world, seen.arms[:, t].long(), randomness)
         for b, model in enumerate(plain):
-            arms = world.action_set[b].numpy()
+            arms = world.observation.action_set[b].numpy()
             bounds = linucb_bounds(model, arms, alpha=0.7)
             arm = int(seen.arms[b, t])
             assert arm == int(bounds.argmax())
             assert seen.auxiliary_values[b, t].item() == pytest.approx(bounds[arm], abs=1e-9)
             assert seen.rewards[b, t] == reward[b]
-            gap = world.mean_rewards[b].max() - world.mean_rewards[b, arm]
+            gap = world.values[b].max() - world.values[b, arm]
             assert seen.suboptimality[b, t].item() == pytest.approx(gap.item(), abs=1e-12)
             model.learn(arms[arm], float(reward[b]))
         world = following
@@ -44,7 +44,7 @@ def test_the_first_arm_is_the_longest() -> None:
     environment = make_env("stationary", horizon=1)
     seen = rollout(environment, LinUCB(), trajectories=True).trajectories
     assert seen is not None
-    longest = environment.reset(Randomness(0)).action_set.norm(dim=-1).argmax(dim=1)
+    longest = environment.reset(Randomness(0)).observation.action_set.norm(dim=-1).argmax(dim=1)
     assert np.array_equal(seen.arms[:, 0].numpy(), longest.numpy())
 
 

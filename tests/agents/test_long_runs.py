@@ -12,6 +12,7 @@ from driftformer.agents.base import ProblemShape
 from driftformer.agents.registry import make_agent
 from driftformer.agents.ridge import LONG
 from driftformer.errors import InputError
+from driftformer.problem import Observation
 from driftformer.randomness import Randomness
 from driftformer.simulation.results import FORMAT, LONG_FORMAT, ResultsFolder
 
@@ -38,8 +39,8 @@ def test_only_long_problems_are_learned_in_float64(name: str) -> None:
     offered, rng = torch.ones(2, 3, 4), Randomness(0, size=2).stream("agent")
     state = agent.init(ProblemShape(2, LONG + 1, 3, 4, torch.device("cpu"), torch.float32))
     for _ in range(3):
-        arm, info = agent.act(state, offered, rng)
-        state = agent.update(state, offered, arm, torch.ones(2), info)
+        arm, info = agent.act(state, Observation(offered), rng)
+        state = agent.update(state, Observation(offered), arm, torch.ones(2), info)
     assert bool(info.auxiliary_value.isfinite().all())
 
 

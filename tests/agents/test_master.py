@@ -18,6 +18,7 @@ from driftformer.agents.reference import Random
 from driftformer.agents.thompson import Thompson
 from driftformer.environments.linear import LinearBandit
 from driftformer.errors import InputError
+from driftformer.problem import Observation
 from driftformer.randomness import Randomness
 from tests.agents.plain_master import plain_master
 
@@ -32,10 +33,10 @@ def play(
     )
     state, world, rng = agent.init(shape), environment.reset(randomness), randomness.stream("agent")
     for _ in range(environment.horizon):
-        arm, info = agent.act(state, world.action_set, rng)
+        arm, info = agent.act(state, world.observation, rng)
         reward, _, following = environment.step(world, arm, randomness)
-        state = agent.update(state, world.action_set, arm, reward, info)
-        yield world.action_set, arm, reward, info, state
+        state = agent.update(state, world.observation, arm, reward, info)
+        yield world.observation.action_set, arm, reward, info, state
         world = following
 
 
@@ -117,15 +118,15 @@ def test_after_a_restart_nothing_older_has_any_influence() -> None:
     agent = Master(test_scale=0.004)
     (shape_source,) = [ProblemShape(64, 120, 4, 4, torch.device("cpu"), torch.float64)]
     randomness = Randomness(5, dtype=torch.float64)
-    features = environment.reset(randomness).action_set
+    features = environment.reset(randomness).observation.action_set
     rewards = randomness.stream("rewards").normal(120)  # [B, T]
 
     def run(past: torch.Tensor) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
         state, rng = agent.init(shape_source), Randomness(6, dtype=torch.float64).stream("agent")
         arms, failed = [], []
         for t in range(120):
-            arm, info = agent.act(state, features, rng)
-            state = agent.update(state, features, arm, past[:, t], info)
+            arm, info = agent.act(state, Observation(features), rng)
+            state = agent.update(state, Observation(features), arm, past[:, t], info)
             arms.append(arm)
             failed.append(state.happened.failed > 0)
         return arms, failed

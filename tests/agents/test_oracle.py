@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from driftformer.agents.oracle import Oracle
-from driftformer.environments.presets import make_env
+from driftformer.environments.registry import make_env
 from driftformer.randomness import Randomness
 from driftformer.simulation.rollout import rollout
 from tests.plain import PlainRidge
@@ -33,7 +33,7 @@ def test_it_acts_on_the_exact_posterior(env: str, options: dict[str, object]) ->
         shift = 0.5 + (3.0 if t >= 50 else 0.0) if env == "low" else 0.0
         reward, _, following = environment.step(world, seen.arms[:, t - 1].long(), randomness)
         for b, model in enumerate(plain):
-            arms, arm = world.action_set[b].numpy(), int(seen.arms[b, t - 1])
+            arms, arm = world.observation.action_set[b].numpy(), int(seen.arms[b, t - 1])
             width = 1.5 * np.sqrt(np.einsum("ai,ij,aj->a", arms, model.inverse, arms))
             scores = scale * (arms @ model.theta) + 1.3 * abs(scale) * width
             assert scores[arm] == pytest.approx(scores.max(), abs=1e-9)

@@ -9,7 +9,7 @@ import torch
 from driftformer.agents.base import ProblemShape, pick
 from driftformer.agents.registry import make_agent
 from driftformer.agents.ridge import Ridge, RootRidge
-from driftformer.environments.presets import make_env
+from driftformer.environments.registry import make_env
 from driftformer.randomness import Randomness
 from tests.plain import PlainRidge
 
@@ -23,16 +23,16 @@ def play(agent: str, mode: str, dtype: torch.dtype) -> tuple[np.ndarray, np.ndar
     state = player.init(ProblemShape(WATCHED, ROUNDS, 6, DIM, torch.device("cpu"), dtype))
     world, plain = environment.reset(randomness), [PlainRidge(DIM, ridge=1.0) for _ in range(WATCHED)]
     for _ in range(ROUNDS):
-        arm, info = player.act(state, world.action_set, randomness.stream("agent"))
+        arm, info = player.act(state, world.observation, randomness.stream("agent"))
         reward, _, following = environment.step(world, arm, randomness)
-        chosen = pick(world.action_set, arm).double().numpy()
+        chosen = pick(world.observation.action_set, arm).double().numpy()
         for model, features, paid in zip(plain, chosen, reward.double().tolist(), strict=True):
             model.learn(features, paid)
-        state = player.update(state, world.action_set, arm, reward, info)
+        state = player.update(state, world.observation, arm, reward, info)
         world = following
     assert isinstance(state, (Ridge, RootRidge))
     inverse = state.inverse if isinstance(state, Ridge) else state.root @ state.root.mT
-    return inverse.double().numpy(), state.theta.double().numpy(), plain, world.action_set.double().numpy()
+    return inverse.double().numpy(), state.theta.double().numpy(), plain, world.observation.action_set.double().numpy()
 
 
 @pytest.mark.parametrize("agent", ["linucb", "thompson"])

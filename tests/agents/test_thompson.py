@@ -8,6 +8,7 @@ import torch
 from driftformer.agents.base import ProblemShape
 from driftformer.agents.ridge import draw
 from driftformer.agents.thompson import Thompson
+from driftformer.problem import Observation
 from driftformer.randomness import Randomness
 from tests.plain import PlainRidge
 
@@ -21,8 +22,8 @@ def trained(size: int, dtype: torch.dtype = torch.float64) -> tuple[Thompson, ob
         x, reward = rng.uniform(-1, 1, 4), float(rng.normal())
         plain.learn(x, reward)
         offered = torch.tensor(x, dtype=dtype).expand(size, 1, 4).contiguous()
-        arm, info = agent.act(state, offered, unused)
-        state = agent.update(state, offered, arm, torch.full((size,), reward, dtype=dtype), info)
+        arm, info = agent.act(state, Observation(offered), unused)
+        state = agent.update(state, Observation(offered), arm, torch.full((size,), reward, dtype=dtype), info)
     return agent, state, plain
 
 
@@ -40,7 +41,7 @@ def test_the_choice_is_greedy_on_the_sample_and_its_value_is_the_auxiliary_value
     agent, state, _ = trained(64)
     offered = Randomness(3, dtype=torch.float64).stream("x").symmetric(5, 4)
     sampled = draw(state, Randomness(9, dtype=torch.float64).stream("agent").normal(4), 0.3**0.5)
-    arm, info = agent.act(state, offered, Randomness(9, dtype=torch.float64).stream("agent"))
+    arm, info = agent.act(state, Observation(offered), Randomness(9, dtype=torch.float64).stream("agent"))
     scores = torch.einsum("bad,bd->ba", offered, sampled)
     assert torch.equal(arm, scores.argmax(dim=1))
     assert torch.allclose(info.auxiliary_value, scores.max(dim=1).values)
@@ -49,5 +50,7 @@ def test_the_choice_is_greedy_on_the_sample_and_its_value_is_the_auxiliary_value
 def test_without_variance_it_is_greedy_ridge_regression() -> None:
     _, state, plain = trained(64)
     offered = Randomness(3, dtype=torch.float64).stream("x").symmetric(5, 4)
-    arm, _ = Thompson(variance=0.0, ridge=2.0).act(state, offered, Randomness(9, dtype=torch.float64).stream("agent"))
+    arm, _ = Thompson(variance=0.0, ridge=2.0).act(
+        state, Observation(offered), Randomness(9, dtype=torch.float64).stream("agent")
+    )
     assert np.array_equal(arm.numpy(), (offered.numpy() @ plain.theta).argmax(axis=1))

@@ -16,7 +16,7 @@ from torch import Tensor
 import driftformer as df
 from driftformer.agents.registry import make_agent
 from driftformer.environments import drift
-from driftformer.environments.presets import make_env
+from driftformer.environments.registry import make_env
 from driftformer.errors import InputError
 from driftformer.randomness import Randomness
 from driftformer.simulation.rollout import rollout
@@ -131,7 +131,7 @@ def test_a_users_drift_object_that_makes_rewards_infinite_is_named_by_its_round(
         def at(self, t: int, effect: drift.Effect, memory: None, rng: Any) -> tuple[drift.Effect, None]:
             return dataclasses.replace(effect, shift=effect.shift + (float("inf") if t == 7 else 0.0)), None
 
-    with pytest.raises(InputError, match="mean rewards are NaN or infinite in round 7"):
+    with pytest.raises(InputError, match="values are NaN or infinite in round 7"):
         rollout(make_env("stationary", horizon=9, drift=Exploding()), make_agent("linucb"))
 
 
@@ -187,9 +187,9 @@ def test_a_jump_after_another_drift_keeps_what_that_one_moved() -> None:
         before = world.effect.w
         assert bool((step > 0.5).all()) == (t == 6)
         assert t == 6 or torch.allclose(step, torch.full_like(step, 2.0 / 11))
-    assert not both.piecewise_constant
-    assert make_env("stationary", drift=drift.Compose((drift.Cosine(0.1), drift.Jumps()))).piecewise_constant
-    assert not make_env("stationary", drift=drift.Compose((drift.Jumps(), drift.Jumps()))).piecewise_constant
+    assert not both.traits.linear
+    assert make_env("stationary", drift=drift.Compose((drift.Cosine(0.1), drift.Jumps()))).traits.linear
+    assert not make_env("stationary", drift=drift.Compose((drift.Jumps(), drift.Jumps()))).traits.linear
 
 
 def scaled(t: int, w: Tensor, factor: float) -> Tensor:

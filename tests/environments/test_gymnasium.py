@@ -9,7 +9,7 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 
 import driftformer as df
-from driftformer.environments.presets import PRESETS
+from driftformer.environments.registry import PRESETS
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -34,7 +34,7 @@ def test_options_and_papers_defaults_reach_the_environment() -> None:
 def test_the_info_tells_exact_means_and_suboptimality() -> None:
     environment = gymnasium.make("driftformer/Stationary-v0", noise=0.0, horizon=3)
     _, info = environment.reset(seed=0)
-    means = info["mean_rewards"]
+    means = info["values"]
     _, reward, _, _, info = environment.step(np.int64(2))
     assert reward == pytest.approx(means[2])
     assert info["suboptimality"] == pytest.approx(means.max() - means[2])

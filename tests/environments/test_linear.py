@@ -7,13 +7,13 @@ import math
 import pytest
 import torch
 
-from driftformer.environments.linear import LinearBanditWorld
-from driftformer.environments.presets import make_env
+from driftformer.environments.linear import LinearWorld
+from driftformer.environments.registry import make_env
 from driftformer.errors import InputError
 from driftformer.randomness import Randomness
 
 
-def worlds(name: str, seed: int = 0, **options: object) -> list[LinearBanditWorld]:
+def worlds(name: str, seed: int = 0, **options: object) -> list[LinearWorld]:
     """Every round of one chunk of problems."""
     environment = make_env(name, **options)
     randomness = Randomness(seed, dtype=torch.float64)
@@ -28,7 +28,7 @@ def test_low_and_high_have_the_papers_settings() -> None:
         environment = make_env(name)
         assert (environment.horizon, environment.dim, environment.arms) == (horizon, 32, 10)
         assert (environment.noise, environment.prior, environment.arm_mode) == (1.5, "uniform", "fixed")
-    w, arms = worlds("low", horizon=1)[0].origin.w, worlds("low", horizon=1)[0].action_set
+    w, arms = worlds("low", horizon=1)[0].origin.w, worlds("low", horizon=1)[0].observation.action_set
     assert 0 <= w.min() < 0.01 < 0.99 < w.max() <= 1
     assert -1 <= arms.min() < -0.99 < 0.99 < arms.max() <= 1
     # 2,048 draws of Unif[0,1] and 20,480 of Unif[-1,1]: five standard errors each
@@ -38,10 +38,10 @@ def test_low_and_high_have_the_papers_settings() -> None:
 
 def test_low_maps_rewards_to_a_unit_range_and_lifts_them_inside_both_windows() -> None:
     rounds = worlds("low", horizon=450)
-    raw = torch.bmm(rounds[0].action_set, rounds[0].origin.w.unsqueeze(2)).squeeze(2)
+    raw = torch.bmm(rounds[0].observation.action_set, rounds[0].origin.w.unsqueeze(2)).squeeze(2)
     for world in rounds:
         lift = 3.0 if 50 <= world.t <= 100 or 350 <= world.t <= 400 else 0.0
-        assert torch.allclose(world.mean_rewards, (raw + 6) / 12 + lift, atol=1e-12)
+        assert torch.allclose(world.values, (raw + 6) / 12 + lift, atol=1e-12)
 
 
 def test_about_one_in_eighty_of_lows_rewards_leaves_the_unit_range() -> None:
@@ -61,7 +61,7 @@ def test_high_multiplies_mean_and_noise_by_the_cosine() -> None:
     arm = torch.zeros(64, dtype=torch.long)
     for t in range(1, 31):
         factor = math.cos(2 * math.pi * 0.018 * t)
-        assert torch.allclose(world.mean_rewards, same.mean_rewards * factor, atol=1e-12)
+        assert torch.allclose(world.values, same.values * factor, atol=1e-12)
         reward, _, world = environment.step(world, arm, ours)
         plain, _, same = quiet.step(same, arm, still)
         assert torch.allclose(reward, plain * factor, atol=1e-12)
@@ -81,7 +81,7 @@ def test_rewards_scatter_around_the_exact_means_with_the_stated_noise() -> None:
     world, residuals = environment.reset(randomness), []
     for t in range(400):
         arm = torch.full((64,), t % 4)
-        mean = world.mean_rewards[:, t % 4]
+        mean = world.values[:, t % 4]
         reward, _, world = environment.step(world, arm, randomness)
         residuals.append(reward - mean)
     errors = torch.cat(residuals).double()  # 25,600 of them
@@ -91,11 +91,13 @@ def test_rewards_scatter_around_the_exact_means_with_the_stated_noise() -> None:
 
 def test_fixed_arms_stay_and_resampled_arms_are_new_in_every_round() -> None:
     fixed, resampled = worlds("stationary", horizon=3), worlds("stationary", horizon=3, arm_mode="resampled")
-    assert fixed[0].action_set is fixed[2].action_set
-    assert torch.equal(fixed[0].action_set, resampled[0].action_set)
-    assert not bool((resampled[0].action_set == resampled[1].action_set).any(dim=-1).any(dim=-1).all())
-    expected = torch.bmm(resampled[2].action_set, resampled[2].effect.w.unsqueeze(2)).squeeze(2)
-    assert torch.allclose(resampled[2].mean_rewards, expected)
+    assert fixed[0].observation.action_set is fixed[2].observation.action_set
+    assert torch.equal(fixed[0].observation.action_set, resampled[0].observation.action_set)
+    assert not bool(
+        (resampled[0].observation.action_set == resampled[1].observation.action_set).any(dim=-1).any(dim=-1).all()
+    )
+    expected = torch.bmm(resampled[2].observation.action_set, resampled[2].effect.w.unsqueeze(2)).squeeze(2)
+    assert torch.allclose(resampled[2].values, expected)
 
 
 @pytest.mark.parametrize(

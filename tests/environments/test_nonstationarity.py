@@ -70,7 +70,7 @@ def test_resampled_arms_are_measured_on_those_offered_in_either_round() -> None:
     measured = df.nonstationarity(df.make_env("walk", **options))
     for t in range(1, 6):
         step = rounds[t].effect.w - rounds[t - 1].effect.w  # [B, d]
-        arms = torch.cat([rounds[t - 1].action_set, rounds[t].action_set], dim=1)
+        arms = torch.cat([rounds[t - 1].observation.action_set, rounds[t].observation.action_set], dim=1)
         brute = torch.stack([(arms[b] @ step[b]).abs().max() for b in range(64)])
         assert torch.allclose(measured.changes[:, t - 1], brute)
 

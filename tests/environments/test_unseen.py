@@ -7,34 +7,35 @@ import math
 import pytest
 import torch
 
-from driftformer.environments.presets import make_env
+from driftformer.environments.registry import make_env
 from driftformer.errors import InputError
-from driftformer.pretraining.problems import unroll
 from driftformer.randomness import Randomness
+from driftformer.simulation.tape import problems_of
 
 
 def test_the_sign_flips_as_often_as_asked_and_nothing_else_changes() -> None:
-    problems = unroll(make_env("flips", horizon=50, changes=3), Randomness(0))
-    signs = problems.changes.scale
+    problems = problems_of(make_env("flips", horizon=50, changes=3), Randomness(0))
+    signs = torch.stack([truth.linear.scale for truth in problems.truths], dim=1)
     assert set(signs.unique().tolist()) == {-1.0, 1.0}
     assert torch.equal((signs[:, 1:] != signs[:, :-1]).sum(dim=1), torch.full((64,), 3))
-    assert torch.allclose(problems.means * signs.unsqueeze(2), problems.means[:, :1] * signs[:, :1, None])
+    assert torch.allclose(problems.values * signs.unsqueeze(2), problems.values[:, :1] * signs[:, :1, None])
     with pytest.raises(InputError, match="at most horizon - 1 = 4"):
-        unroll(make_env("flips", horizon=5, changes=5), Randomness(0))
+        problems_of(make_env("flips", horizon=5, changes=5), Randomness(0))
 
 
 def test_one_arm_rises_by_the_height_and_the_others_stay() -> None:
-    problems = unroll(make_env("rising", horizon=40, height=5.0), Randomness(0, dtype=torch.float64))
-    gained = (problems.means[:, -1] - problems.means[:, 0]).sort(dim=1).values  # [B, A]
+    problems = problems_of(make_env("rising", horizon=40, height=5.0), Randomness(0, dtype=torch.float64))
+    gained = (problems.values[:, -1] - problems.values[:, 0]).sort(dim=1).values  # [B, A]
     assert torch.allclose(gained[:, -1], torch.full((64,), 5.0, dtype=torch.float64), atol=1e-6)
     assert float(gained[:, :-1].abs().max()) < 1e-6
-    halfway = problems.means[:, 39 // 3] - problems.means[:, 0]
+    halfway = problems.values[:, 39 // 3] - problems.values[:, 0]
     assert torch.allclose(halfway.amax(dim=1), torch.full((64,), 5.0 / 3, dtype=torch.float64), atol=1e-6)
 
 
 def test_the_frequency_of_a_chirp_goes_from_the_first_to_the_last() -> None:
-    scale = unroll(make_env("chirp", horizon=1000, first=0.002, last=0.01, noise=0.0), Randomness(0)).changes.scale[0]
-    turns = [t for t in range(1, 1000) if float(scale[t - 1]) * float(scale[t]) < 0]  # a sign change each half turn
+    environment = make_env("chirp", horizon=1000, first=0.002, last=0.01, noise=0.0)
+    scale = [float(truth.linear.scale[0]) for truth in problems_of(environment, Randomness(0)).truths]
+    turns = [t for t in range(1, 1000) if scale[t - 1] * scale[t] < 0]  # a sign change each half turn
     assert len(turns) == pytest.approx(2 * 1000 * (0.002 + 0.01) / 2, abs=1)
     assert turns[1] - turns[0] > 2 * (turns[-1] - turns[-2])
 
@@ -45,7 +46,7 @@ def test_heavy_tails_have_the_stated_spread_and_more_outliers() -> None:
         environment, randomness = make_env("stationary", horizon=500, dim=2, arms=2, tails=tails), Randomness(5)
         world, residuals = environment.reset(randomness), []
         for _ in range(500):
-            mean = world.mean_rewards[:, 0]
+            mean = world.values[:, 0]
             reward, _, world = environment.step(world, torch.zeros(64, dtype=torch.long), randomness)
             residuals.append(reward - mean)
         errors[tails] = torch.cat(residuals).double() / 1.5

@@ -12,7 +12,7 @@ from driftformer.experiments.reproduce import kept
 from driftformer.experiments.run_trainings import run_trainings
 from driftformer.experiments.trainings import TRAININGS, TrainingExperiment
 from driftformer.pretraining.recipes import recipe_of
-from driftformer.pretraining.train import policy_config
+from driftformer.pretraining.run import policy_config
 from driftformer.pretraining.worlds import worlds_of
 from tests.reproduction import hasty
 

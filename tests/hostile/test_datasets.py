@@ -16,11 +16,11 @@ from safetensors.torch import load, save
 
 from driftformer.errors import InputError
 from driftformer.models.incontext import InContextPolicy
-from driftformer.pretraining.dataset import StoredStream, collect_dataset
+from driftformer.pretraining.dataset import StoredData, collect_dataset
 from driftformer.pretraining.play import Player
 from driftformer.pretraining.processes import Part
 from driftformer.pretraining.recipes import recipe_of
-from driftformer.pretraining.train import policy_config
+from driftformer.pretraining.run import policy_config
 from tests.hostile.strategies import damaged, fuzz, loads_or_refuses, mutated
 
 TINY = recipe_of("tiny")
@@ -48,7 +48,7 @@ def make(out: Path) -> Path:
 
 def read(folder: Path, player: Player) -> int:
     """Read all of a dataset; the number of its trajectories."""
-    stream = StoredStream(folder, TINY, 4, torch.device("cpu"), Part(8))
+    stream = StoredData(folder, TINY, 4, torch.device("cpu"), Part(8))
     return sum(len(batch.arms) for number in range(2) for batch in stream.generation(number, 0, player))
 
 

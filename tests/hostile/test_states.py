@@ -20,8 +20,8 @@ from driftformer.models.checkpoints import save_policy
 from driftformer.models.configuration import PolicyConfig
 from driftformer.models.incontext import InContextPolicy
 from driftformer.pretraining.recipes import recipe_of
-from driftformer.pretraining.state import Progress, load_state, save_state
-from driftformer.pretraining.train import policy_config, train
+from driftformer.pretraining.run import policy_config, train
+from driftformer.pretraining.state import load_state, save_state
 from driftformer.storage.tensors import parse, seal, unseal
 from tests.hostile.strategies import damaged, fuzz, json_values, loads_or_refuses, mutated
 

@@ -5,47 +5,46 @@ from __future__ import annotations
 import pytest
 import torch
 
-from driftformer.agents.registry import make_agent
 from driftformer.environments.linear import LinearBandit
-from driftformer.environments.presets import make_env
+from driftformer.environments.registry import make_env
 from driftformer.errors import InputError
-from driftformer.pretraining.collect import Trajectories, check_behaviours, collect, mixture_weights
-from driftformer.pretraining.label import check_labels, label, relabel
-from driftformer.pretraining.problems import unroll
+from driftformer.pretraining.labels import check_labels, label
 from driftformer.pretraining.worlds import worlds_of
 from driftformer.randomness import CHUNK, Randomness
+from driftformer.simulation.collect import check_behaviours, collect, mixture_weights
 from driftformer.simulation.rollout import rollout
+from driftformer.simulation.tape import problems_of
+from driftformer.simulation.trajectories import played
 
 SMALL = {"horizon": 40, "dim": 4, "arms": 5, "b": 0.03}
 
 
 @pytest.mark.parametrize("mode", ["fixed", "resampled"])
-def test_unrolled_problems_are_those_of_the_simulator(mode: str) -> None:
-    """A rollout records arms and rewards; the same arms on the unrolled problems cost the same regret."""
-    environment = make_env("high", arm_mode=mode, **SMALL)
+def test_a_tape_pays_what_a_rollout_pays_to_the_last_bit(mode: str) -> None:
+    environment = make_env("high", arm_mode=mode, tails="heavy", **SMALL)
     seen = rollout(environment, "linucb", seed=3, trajectories=True).trajectories
     assert seen is not None
-    problems = unroll(environment, Randomness(3, (0,), size=CHUNK))
-    gaps = problems.gaps.gather(2, seen.arms.long().unsqueeze(2)).squeeze(2)
-    assert torch.allclose(gaps, seen.suboptimality, atol=1e-5)
-    noise = torch.stack([Randomness(3).stream("noise").normal() for _ in range(1)])  # the first round's
-    assert torch.allclose(problems.rewards(seen.arms.long(), noise.T.expand(-1, 40))[:, 0], seen.rewards[:, 0])
+    tape = problems_of(environment, Randomness(3))
+    course = tape.begin()
+    rewards = torch.stack([course.pay(arm) for arm in seen.arms.long().unbind(1)], dim=1)
+    assert torch.equal(rewards, seen.rewards)
+    assert torch.equal(played(tape, seen.arms.long(), rewards).suboptimality, seen.suboptimality)
 
 
 def test_linucb_alone_collects_what_linucb_plays() -> None:
     environment = make_env("high", **SMALL)
-    problems, randomness = unroll(environment, Randomness(0, size=CHUNK)), Randomness(5, size=CHUNK)
+    problems, randomness = problems_of(environment, Randomness(0, size=CHUNK)), Randomness(5, size=CHUNK)
     trajectories = collect(problems, {"linucb": 1.0}, randomness)
-    again = relabel(make_agent("linucb"), problems, trajectories, Randomness(9, size=CHUNK).stream("x"))
+    again = label(trajectories, "linucb", Randomness(9, size=CHUNK))
     assert torch.equal(trajectories.arms, again), "led along its own history, it does the same again"
 
 
 def test_an_expert_is_asked_on_the_same_history() -> None:
     """Labels of LinUCB along uniform play are what a plain ridge regression on that play would choose."""
     environment = make_env("stationary", horizon=15, dim=3, arms=4)
-    problems, randomness = unroll(environment, Randomness(0, size=8)), Randomness(1, size=8)
+    problems, randomness = problems_of(environment, Randomness(0, size=8)), Randomness(1, size=8)
     trajectories = collect(problems, {"random": 1.0}, randomness)
-    labels = label(problems, trajectories, "linucb", randomness)
+    labels = label(trajectories, "linucb", randomness)
     for row in range(8):
         gram, moment = torch.eye(3, dtype=torch.double), torch.zeros(3, dtype=torch.double)
         for t in range(15):
@@ -63,18 +62,17 @@ def test_a_privileged_expert_is_told_what_the_simulation_tells_it(preset: str) -
     environment = make_env(preset, horizon=40, dim=4, arms=5)
     seen = rollout(environment, "oracle", seed=3, trajectories=True).trajectories
     assert seen is not None
-    problems = unroll(environment, Randomness(3, (0,), size=CHUNK))
-    played = Trajectories(seen.arms.long(), seen.rewards)
-    again = label(problems, played, "oracle", Randomness(9, size=CHUNK))
-    assert torch.equal(played.arms, again)
+    history = played(problems_of(environment, Randomness(3)), seen.arms.long(), seen.rewards)
+    again = label(history, "oracle", Randomness(9, size=CHUNK))
+    assert torch.equal(history.arms, again)
 
 
 def test_other_labels_are_the_optimal_arm_and_the_arm_that_was_played() -> None:
-    problems, randomness = unroll(make_env("high", **SMALL), Randomness(0, size=8)), Randomness(1, size=8)
+    problems, randomness = problems_of(make_env("high", **SMALL), Randomness(0, size=8)), Randomness(1, size=8)
     trajectories = collect(problems, {"random": 1.0}, randomness)
-    best = label(problems, trajectories, "optimal", randomness)
-    assert bool((problems.gaps.gather(2, best.unsqueeze(2)) == 0).all())
-    assert torch.equal(label(problems, trajectories, "behaviour", randomness), trajectories.arms)
+    best = label(trajectories, "optimal", randomness)
+    assert bool((problems.suboptimality.gather(2, best.unsqueeze(2)) == 0).all())
+    assert torch.equal(label(trajectories, "behaviour", randomness), trajectories.arms)
 
 
 def test_every_trajectory_has_weights_of_its_own_around_the_shares() -> None:
@@ -86,11 +84,11 @@ def test_every_trajectory_has_weights_of_its_own_around_the_shares() -> None:
 
 def test_a_mixture_plays_between_its_behaviours() -> None:
     environment = make_env("stationary", horizon=60, dim=4, arms=5, noise=0.3)
-    problems = unroll(environment, Randomness(0, size=256))
+    problems = problems_of(environment, Randomness(0, size=256))
 
     def regret(shares: dict[str, float]) -> float:
         arms = collect(problems, shares, Randomness(1, size=256)).arms
-        return float(problems.gaps.gather(2, arms.unsqueeze(2)).sum(dim=(1, 2)).mean())
+        return float(problems.suboptimality.gather(2, arms.unsqueeze(2)).sum(dim=(1, 2)).mean())
 
     uniform, mixed, expert = regret({"random": 1.0}), regret({"random": 0.5, "linucb": 0.5}), regret({"linucb": 1.0})
     assert expert < mixed < uniform
@@ -110,9 +108,9 @@ def test_behaviours_and_labels_that_cannot_be_are_refused() -> None:
 
 def test_fewer_dimensions_are_padded_with_zeros() -> None:
     environment = LinearBandit(horizon=5, dim=3, arms=2)
-    small = unroll(environment, Randomness(0, size=4))
-    padded = unroll(environment, Randomness(0, size=4), 6)
+    small = problems_of(environment, Randomness(0, size=4))
+    padded = problems_of(environment, Randomness(0, size=4), 6)
     assert padded.features.shape == (4, 5, 2, 6)
     assert torch.equal(padded.features[..., :3], small.features)
     assert bool((padded.features[..., 3:] == 0).all())
-    assert torch.equal(padded.means, small.means)
+    assert torch.equal(padded.values, small.values)

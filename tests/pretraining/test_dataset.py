@@ -11,11 +11,11 @@ import torch
 from driftformer.errors import InputError
 from driftformer.models.incontext import InContextPolicy
 from driftformer.pretraining import dataset
-from driftformer.pretraining.dataset import StoredStream, collect_dataset
+from driftformer.pretraining.dataset import StoredData, collect_dataset
 from driftformer.pretraining.play import Player
 from driftformer.pretraining.processes import Part
 from driftformer.pretraining.recipes import recipe_of
-from driftformer.pretraining.train import policy_config
+from driftformer.pretraining.run import policy_config
 from driftformer.pretraining.worlds import worlds_of
 
 TINY = recipe_of("tiny")
@@ -30,8 +30,8 @@ def make(out: Path, trajectories: int = 150, **options: object) -> Path:
     return collect_dataset(out, "tiny", trajectories, behaviours={"random": 1.0}, **options)  # type: ignore[arg-type]
 
 
-def stream(folder: Path) -> StoredStream:
-    return StoredStream(folder, TINY, 4, torch.device("cpu"), Part(8))
+def stream(folder: Path) -> StoredData:
+    return StoredData(folder, TINY, 4, torch.device("cpu"), Part(8))
 
 
 def test_it_holds_exactly_as_many_trajectories_as_asked(tmp_path: Path) -> None:
@@ -43,11 +43,11 @@ def test_it_holds_exactly_as_many_trajectories_as_asked(tmp_path: Path) -> None:
 
 
 def test_high_has_equally_many_trajectories_of_each_frequency() -> None:
-    from driftformer.pretraining.problems import unroll
     from driftformer.randomness import Randomness
+    from driftformer.simulation.tape import problems_of
 
     (world,) = worlds_of("high")
-    problems = unroll(world.environment, Randomness(0, size=400))
+    problems = problems_of(world.environment, Randomness(0, size=400))
     # At t=50 the four cosines are 0, -1, 0 and 1 in size: only b=.01 and b=.02 still pay.
     alive = problems.spread[:, 49] > 1.0
     assert int(alive.sum()) == 200
@@ -69,13 +69,13 @@ def test_reading_gives_back_what_was_played_on_the_same_problems(tmp_path: Path)
 
 
 def test_labels_in_a_dataset_are_the_best_arms_of_its_problems(tmp_path: Path) -> None:
-    from driftformer.pretraining.problems import unroll
-    from driftformer.pretraining.stream import TRAINING_SEED
+    from driftformer.pretraining.data import TRAINING_SEED
     from driftformer.randomness import Randomness
+    from driftformer.simulation.tape import problems_of
 
     folder = make(tmp_path / "d")
     shard = dataset.load((folder / "shards" / "00000.safetensors").read_bytes())
-    problems = unroll(worlds_of("tiny")[0].environment, Randomness(TRAINING_SEED, (0,), size=40))
+    problems = problems_of(worlds_of("tiny")[0].environment, Randomness(TRAINING_SEED, (0,), size=40))
     assert torch.equal(shard["labels"].long(), problems.best)
 
 
@@ -141,7 +141,7 @@ def test_a_dataset_of_another_kind_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"another kind \(seed is 0 there and 1 here\)"):
         make(folder, seed=1)
     with pytest.raises(InputError, match="where labels is optimal, but the training has linucb"):
-        StoredStream(folder, recipe_of("tiny", labels="linucb"), 4, torch.device("cpu"), Part(8))
+        StoredData(folder, recipe_of("tiny", labels="linucb"), 4, torch.device("cpu"), Part(8))
     with pytest.raises(InputError, match="holds no dataset"):
         stream(tmp_path)
     with pytest.raises(InputError, match="a file or a folder with other things"):
@@ -153,4 +153,4 @@ def test_a_whole_dataset_of_fewer_or_more_worlds_is_not_called_broken(tmp_path: 
     with pytest.raises(InputError, match="worlds is tiny"):
         collect_dataset(folder, "high", 150, behaviours={"random": 1.0})
     with pytest.raises(InputError, match="worlds is tiny, but the training has high"):
-        StoredStream(folder, recipe_of("high"), 32, torch.device("cpu"), Part(1))
+        StoredData(folder, recipe_of("high"), 32, torch.device("cpu"), Part(1))

@@ -8,25 +8,26 @@ import pytest
 import torch
 
 from driftformer.agents.registry import make_agent
-from driftformer.environments.presets import make_env
+from driftformer.environments.registry import make_env
 from driftformer.errors import InputError
 from driftformer.pretraining import imitation
-from driftformer.pretraining.collect import collect
-from driftformer.pretraining.problems import unroll
 from driftformer.randomness import Randomness
+from driftformer.simulation.collect import collect
+from driftformer.simulation.tape import problems_of
+from driftformer.simulation.trajectories import Trajectories
 
 
-def setting() -> tuple[object, object, Randomness]:
-    problems = unroll(make_env("stationary", horizon=12, dim=3, arms=4), Randomness(0, size=16))
+def setting() -> tuple[Trajectories, Randomness]:
+    problems = problems_of(make_env("stationary", horizon=12, dim=3, arms=4), Randomness(0, size=16))
     randomness = Randomness(1, size=16)
-    return problems, collect(problems, {"random": 1.0}, randomness), randomness
+    return collect(problems, {"random": 1.0}, randomness), randomness
 
 
 def test_the_teacher_is_closest_to_itself() -> None:
-    problems, trajectories, randomness = setting()
-    taught = imitation.teacher_distribution(make_agent("linucb"), problems, trajectories, randomness, copies=1)  # type: ignore[arg-type]
+    trajectories, randomness = setting()
+    taught = imitation.teacher_distribution(make_agent("linucb"), trajectories, randomness, copies=1)
     itself = imitation.closeness(taught, taught)
-    uniform = imitation.closeness(taught, imitation.uniform_distribution(problems))  # type: ignore[arg-type]
+    uniform = imitation.closeness(taught, imitation.uniform_distribution(trajectories))
     assert torch.allclose(itself.kl, torch.zeros(12).double(), atol=1e-5)
     assert bool((uniform.kl >= itself.kl).all())
     assert torch.allclose(uniform.agreement, torch.full((12,), 0.25).double())
@@ -34,24 +35,22 @@ def test_the_teacher_is_closest_to_itself() -> None:
 
 
 def test_a_cold_teacher_is_its_argmax_and_copies_average_its_coins() -> None:
-    problems, trajectories, randomness = setting()
+    trajectories, randomness = setting()
     cold = imitation.teacher_distribution(
         make_agent("linucb"),
-        problems,
         trajectories,
         randomness,
-        temperature=1e-4,
-        copies=1,  # type: ignore[arg-type]
+        temperature=1e-6,
+        copies=1,
     )
     assert bool(cold.isfinite().all()), "nothing underflows: ratios against it stay finite"
     assert float(cold.exp().amax(dim=2).min()) > 0.99
     coins = imitation.teacher_distribution(
         make_agent("thompson"),
-        problems,
         trajectories,
         randomness,
         temperature=1e-4,
-        copies=16,  # type: ignore[arg-type]
+        copies=16,
     )
     assert float(coins.exp()[:, 0].amax(dim=1).median()) < 0.9, "before any reward, posterior samples differ"
     assert torch.allclose(coins.exp().sum(dim=2), torch.ones(16, 12).double(), atol=1e-4)
@@ -86,6 +85,6 @@ def test_the_ratio_is_the_average_of_products_and_says_when_few_carry_it() -> No
 
 
 def test_a_teacher_that_compares_nothing_is_refused() -> None:
-    problems, trajectories, randomness = setting()
+    trajectories, randomness = setting()
     with pytest.raises(InputError, match="compares no values"):
-        imitation.teacher_distribution(make_agent("random"), problems, trajectories, randomness)  # type: ignore[arg-type]
+        imitation.teacher_distribution(make_agent("random"), trajectories, randomness)

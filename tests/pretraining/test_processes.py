@@ -14,12 +14,12 @@ from accelerate import DistributedType
 
 from driftformer.errors import InputError
 from driftformer.models.incontext import InContextPolicy
-from driftformer.pretraining.dataset import StoredStream, collect_dataset
+from driftformer.pretraining.data import FreshData
+from driftformer.pretraining.dataset import StoredData, collect_dataset
 from driftformer.pretraining.play import Player
 from driftformer.pretraining.processes import Part, part_of
 from driftformer.pretraining.recipes import recipe_of
-from driftformer.pretraining.stream import FreshStream
-from driftformer.pretraining.train import policy_config, train
+from driftformer.pretraining.run import policy_config, train
 
 TINY = recipe_of("tiny", steps=24, tuning_steps=8, tokens=960, generation=128, tuning_tokens=3_840)
 CPU = torch.device("cpu")
@@ -39,9 +39,9 @@ def test_weights_that_would_be_shared_out_are_refused() -> None:
 @pytest.mark.parametrize("processes", [2, 4, 8])
 def test_processes_make_together_what_one_makes_alone(processes: int) -> None:
     player = Player(InContextPolicy(policy_config(TINY)))
-    alone = next(FreshStream(TINY, 4, CPU, Part(8)).generation(3, 0, player))
+    alone = next(FreshData(TINY, 4, CPU, Part(8)).generation(3, 0, player))
     parts = [
-        next(FreshStream(TINY, 4, CPU, Part(8, process, processes)).generation(3, 0, player))
+        next(FreshData(TINY, 4, CPU, Part(8, process, processes)).generation(3, 0, player))
         for process in range(processes)
     ]
     for name in ("features", "arms", "rewards", "labels"):
@@ -53,7 +53,7 @@ def test_processes_share_the_rows_of_a_stored_batch_without_overlap(tmp_path: Pa
     player = Player(InContextPolicy(policy_config(TINY)))
 
     def rewards(part: Part) -> list[set[float]]:
-        stream = StoredStream(folder, TINY, 4, CPU, part)
+        stream = StoredData(folder, TINY, 4, CPU, part)
         return [{float(row.sum()) for row in batch.rewards} for batch in stream.generation(0, 0, player)]
 
     for alone, first, second in zip(rewards(Part(8)), rewards(Part(8, 0, 2)), rewards(Part(8, 1, 2)), strict=True):
@@ -67,7 +67,7 @@ def test_two_processes_have_the_losses_of_one(tmp_path: Path) -> None:
     settings = ["tiny", "--steps", "24", "--tuning-steps", "8", "--rate", "2e-4", "--tuning-rate", "2e-5"]
     settings += ["--tokens", "960", "--tuning-tokens", "3840", "--out", str(tmp_path / "two")]
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    command = [*launch, "-m", "driftformer.pretraining.train", *settings]
+    command = [*launch, "-m", "driftformer.pretraining.run", *settings]
     subprocess.run(command, check=True, capture_output=True, timeout=300)
     recipe = recipe_of("tiny", steps=24, tuning_steps=8, rate=2e-4, tuning_rate=2e-5, tokens=960, tuning_tokens=3_840)
     train(recipe, tmp_path / "one")

@@ -11,18 +11,19 @@ import pytest
 import torch
 
 from driftformer.agents.incontext import InContext
-from driftformer.environments.presets import make_env
+from driftformer.environments.registry import make_env
 from driftformer.errors import InputError
 from driftformer.evaluation.evaluate import evaluate
 from driftformer.models.checkpoints import read_policy
+from driftformer.pretraining.data import FreshData, halvings
 from driftformer.pretraining.dataset import collect_dataset
 from driftformer.pretraining.log import Log
+from driftformer.pretraining.loop import learning_rate
 from driftformer.pretraining.meter import Meter, training_flops_per_token
 from driftformer.pretraining.processes import Part
 from driftformer.pretraining.recipes import RECIPES, Recipe, recipe_of
-from driftformer.pretraining.state import Progress
-from driftformer.pretraining.stream import FreshStream, halvings
-from driftformer.pretraining.train import learning_rate, policy_config, train
+from driftformer.pretraining.run import policy_config, train
+from driftformer.pretraining.state import TrainingState
 
 SHORT = recipe_of("tiny", steps=12, tuning_steps=4, generation=256, tuning_tokens=1920)
 
@@ -176,10 +177,10 @@ def test_a_policy_that_imitates_is_kept_whatever_its_regret(tmp_path: Path) -> N
 
 def test_trajectories_are_short_at_first_where_a_recipe_says_so() -> None:
     recipe = recipe_of("high", steps=100)
-    stream = FreshStream(recipe, 32, torch.device("cpu"), Part(recipe.shards))
+    stream = FreshData(recipe, 32, torch.device("cpu"), Part(recipe.shards))
     horizons = [stream.world_of(0, step).environment.horizon for step in (0, 9, 10, 19, 20, 29, 30, 99)]
     assert horizons == [25, 25, 50, 50, 100, 100, 200, 200]
-    batches = {horizon: 8 * stream.batch_of(stream.world_of(0, step)) for step, horizon in ((0, 25), (99, 200))}
+    batches = {horizon: 8 * stream.sizes_of(stream.world_of(0, step))[0] for step, horizon in ((0, 25), (99, 200))}
     tokens = [batch * (2 * horizon - 1) for horizon, batch in batches.items()]
     assert all(0.95 * recipe.tokens < count <= recipe.tokens for count in tokens), "a step has as many tokens"
     assert halvings(0, recipe_of("cosine")) == 0
@@ -237,7 +238,7 @@ def test_a_recipe_refuses_what_cannot_be() -> None:
 def test_what_tensorboard_cannot_write_is_said_once_and_in_words(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    log = Log(tmp_path, Progress())
+    log = Log(tmp_path, TrainingState())
     log._board.add_scalar("before", 1.0, 0)
     log._board.flush()
     broken = OSError(1, "Operation not permitted", b"events.out")

@@ -8,14 +8,15 @@ import torch
 from torch import Tensor
 
 from driftformer.models.incontext import InContextPolicy
+from driftformer.pretraining.data import OwnRollouts
+from driftformer.pretraining.losses import advantages, regret_loss
 from driftformer.pretraining.play import Player
-from driftformer.pretraining.problems import Problems, unroll
 from driftformer.pretraining.processes import Part
 from driftformer.pretraining.recipes import recipe_of
-from driftformer.pretraining.train import policy_config
-from driftformer.pretraining.tuning import Simulator, advantages, regret_loss, repeat
+from driftformer.pretraining.run import policy_config
 from driftformer.pretraining.worlds import worlds_of
 from driftformer.randomness import Randomness
+from driftformer.simulation.tape import problems_of
 
 
 def alone(value: Tensor) -> Tensor:
@@ -56,31 +57,32 @@ def test_its_gradient_is_the_exact_rounds_plus_the_weighted_score_function() -> 
 
 def test_repeated_problems_stand_copy_after_copy() -> None:
     for world in worlds_of("tiny"):
-        once = unroll(world.environment, Randomness(0, size=6))
-        thrice = repeat(once, 3)
-        assert isinstance(thrice, Problems)
+        once = problems_of(world.environment, Randomness(0, size=6))
+        thrice = once.repeat(3)
         for copy, row in itertools.product(range(3), range(6)):
             assert torch.equal(thrice.features[copy * 6 + row], once.features[row])
-            assert torch.equal(thrice.means[copy * 6 + row], once.means[row])
+            assert torch.equal(thrice.values[copy * 6 + row], once.values[row])
 
 
 def test_every_step_has_its_own_problems_and_its_rollouts_share_problem_and_noise() -> None:
     recipe = recipe_of("tiny", tuning_tokens=30 * 4 * 8, shards=2)  # 4 problems, 8 rollouts
-    simulator = Simulator(worlds_of("tiny"), recipe, 4, torch.device("cpu"), Part(2))
+    simulator = OwnRollouts(worlds_of("tiny"), recipe, 4, torch.device("cpu"), Part(2))
     player = Player(InContextPolicy(policy_config(recipe)))
     seen = [simulator.roll(step, player) for step in range(20)]
-    first = [rolled.problems.means[:4].sum().item() for rolled in seen]
+    first = [rolled.trajectories.on_offer.values[:4].sum().item() for rolled in seen]
     assert len(set(first)) == 20
     for rolled in seen:
-        means = rolled.problems.means.view(8, 4, 30, 4)
+        played, tape = rolled.trajectories, rolled.trajectories.on_offer
+        means = tape.values.view(8, 4, 30, 4)
         assert torch.equal(means[0], means[7])
-        paid = rolled.problems.means.gather(2, rolled.played.arms.unsqueeze(2)).squeeze(2)
-        noise = ((rolled.played.rewards - paid) / rolled.problems.spread.clamp(min=1e-3)).view(8, 4, 30)
-        assert torch.allclose(noise[0], noise[5], atol=1e-2)
-        assert not torch.equal(rolled.played.arms[:4], rolled.played.arms[4:8])
-    again = Simulator(worlds_of("tiny"), recipe, 4, torch.device("cpu"), Part(2)).roll(19, player)  # as after a restart
-    assert torch.equal(again.played.arms, seen[19].played.arms)
-    assert torch.equal(again.played.rewards, seen[19].played.rewards)
+        paid = tape.values.gather(2, played.arms.unsqueeze(2)).squeeze(2)
+        noise = (played.rewards - paid).view(8, 4, 30)
+        assert torch.allclose(noise[0], noise[5], atol=1e-5)
+        assert float(noise.std()) > 0.1
+        assert not torch.equal(played.arms[:4], played.arms[4:8])
+    again = OwnRollouts(worlds_of("tiny"), recipe, 4, torch.device("cpu"), Part(2)).roll(19, player)  # after a restart
+    assert torch.equal(again.trajectories.arms, seen[19].trajectories.arms)
+    assert torch.equal(again.trajectories.rewards, seen[19].trajectories.rewards)
 
 
 def test_tuning_shares_its_problems_among_its_updates() -> None:

@@ -17,7 +17,7 @@ import driftformer as df
 from driftformer.agents.reference import NoState
 from driftformer.agents.registry import AGENTS
 from driftformer.environments import drift
-from driftformer.environments.presets import PRESETS
+from driftformer.environments.registry import PRESETS
 from driftformer.errors import InputError
 from driftformer.simulation.regret import RegretRecorder
 

@@ -13,7 +13,7 @@ import driftformer as df
 from driftformer.cli import main
 from driftformer.errors import InputError
 from driftformer.pretraining.recipes import recipe_of
-from driftformer.pretraining.train import train
+from driftformer.pretraining.run import train
 from driftformer.storage.events import EVENTS, EventLog, read_events, sitting
 
 SMALL = {"horizon": 5, "dim": 3, "arms": 3}

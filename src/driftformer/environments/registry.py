@@ -62,26 +62,27 @@ def register_environment(preset: type[Any]) -> type[Any]:
         if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
             raise InputError(f"environment '{name}': its option {field.name} has no default; give it one")
     PRESETS[name] = cast("type[Preset]", preset)
-    _register_with_gymnasium(name)
+    register_with_gymnasium()
     return preset
 
 
-def _register_with_gymnasium(name: str) -> None:
-    """Make `gymnasium.make("driftformer/High-v0")` work."""
+def register_with_gymnasium() -> None:
+    """Make `gymnasium.make("driftformer/High-v0")` work for all environments."""
     try:
-        from gymnasium.envs.registration import register
+        from gymnasium.envs.registration import register, registry
     except ImportError:
         return
-    register(
-        id=f"driftformer/{name.title().replace('-', '')}-v0",
-        entry_point="driftformer.environments.gymnasium:Problem",
-        vector_entry_point="driftformer.environments.gymnasium:ProblemVector",
-        kwargs={"preset": name},
-    )
+    for name in PRESETS:
+        spec = f"driftformer/{name.title().replace('-', '')}-v0"
+        if spec not in registry:
+            register(
+                id=spec,
+                entry_point="driftformer.environments.gymnasium:Problem",
+                vector_entry_point="driftformer.environments.gymnasium:ProblemVector",
+                kwargs={"preset": name},
+            )
 
 
-for _name in PRESETS:
-    _register_with_gymnasium(_name)
 for _entry in entry_points(group="driftformer.environments"):
     register_environment(_entry.load())
 

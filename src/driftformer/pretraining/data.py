@@ -135,18 +135,19 @@ class FreshData:
 
     def _mixed(self, parts: list[tuple[Trajectories, Tensor]], rows: Tensor) -> Batch:
         """A batch of some rows `[S, n]` of every shard, out of the behaviours' trajectories and the policy's own."""
-        first = 0
-        pieces = []
+        first, pieces, places = 0, [], []
         for trajectories, labels in parts:
             size = len(labels) // self._part.count
             mine = (rows >= first) & (rows < first + size)
             shard = torch.arange(self._part.count, device=rows.device).unsqueeze(1) * size
             pieces.append(batch_of(trajectories, labels, (rows - first + shard)[mine]))
+            places.append(mine.flatten().nonzero().squeeze(1))
             first += size
         if len(pieces) == 1:
             return pieces[0]
+        order = torch.cat(places).argsort()  # shard after shard again
         names = ("features", "arms", "rewards", "labels") + (("offered",) if pieces[0].offered is not None else ())
-        return Batch(**{name: torch.cat([getattr(piece, name) for piece in pieces]) for name in names})
+        return Batch(**{name: torch.cat([getattr(piece, name) for piece in pieces])[order] for name in names})
 
 
 def shortened(world: TrainingWorld, times: int) -> TrainingWorld:

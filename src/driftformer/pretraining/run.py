@@ -90,7 +90,7 @@ def train(
     """Train as the recipe says, or go on with what `out` holds; stops early, resumably, after `max_minutes`.
 
     Trajectories are made while they are used, or come from the dataset `data`. The state is saved every `save_every`
-    seconds, and at the end. A step that would end after `max_minutes` is not begun, except the first.
+    seconds, and at the end. A step that is likely to end after `max_minutes` is not begun.
     """
     deadline = time.perf_counter() + 60 * max_minutes
     check_device(device)
@@ -205,18 +205,19 @@ class _Run:
 
     def to(self, deadline: float) -> TrainingState:
         """Take steps until all are done or time is up."""
-        phase, began, steps = "labels", time.perf_counter(), self._loop.steps()
+        phase, took, steps = "labels", 0.0, self._loop.steps()
         try:
-            for step in steps:
+            while not self._is_over(time.perf_counter() + took > deadline):  # another step would end too late
+                began = time.perf_counter()
+                step = next(steps, None)
+                if step is None:
+                    break
                 phase = step.phase
                 self._count(step)
                 self._tell(step)
                 if time.perf_counter() - self._saved_at >= self._save_every:
                     self._save()
-                now = time.perf_counter()
-                if self._is_over(now + (now - began) > deadline):  # another one would not fit
-                    break
-                began = now
+                took = time.perf_counter() - began
         except torch.OutOfMemoryError as error:
             raise InputError(self._too_large(phase)) from error
         self._save()

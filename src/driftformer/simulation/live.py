@@ -123,10 +123,8 @@ def lay(observations: tuple[Observation, ...], values: tuple[Tensor, ...], truth
 def check_environment(environment: Environment) -> None:
     """Refuse an environment whose description is wrong, by name."""
     name = getattr(environment, "name", None)
-    if not isinstance(name, str) or not re.fullmatch(r"[\w.+-]+", name):
-        raise InputError(
-            f"environment {type(environment).__name__} has the name {name!r:.60}; give letters and hyphens"
-        )
+    if not isinstance(name, str) or not re.fullmatch(r"[^\s/]+", name):
+        raise InputError(f"environment {type(environment).__name__} has the name {name!r:.60}; give one word")
     for size in ("horizon", "arms", "dim"):
         require_count(f"environment '{name}': {size}", getattr(environment, size, None), most=10**8)  # type: ignore[arg-type]
     described = environment.describe() if callable(getattr(environment, "describe", None)) else None
