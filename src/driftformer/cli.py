@@ -1,22 +1,23 @@
 """The command line: reads a command, runs it, and turns every foreseeable error into one line."""
 
-from __future__ import annotations
-
 import dataclasses
 import difflib
 import os
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from typing import Annotated, Any, Never, Union, get_type_hints
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import Any, Never, get_type_hints
 
 import tyro
+from tyro import conf
 
 from driftformer.commands import COMMANDS
-from driftformer.commands.options import Command, choices_of
+from driftformer.commands.options import Command, choices_of, one_of
 from driftformer.errors import InputError, unknown_name
 from driftformer.storage.events import are_json_lines, as_json_lines, say
 from driftformer.threads import one_thread
+
+_FLAT = (conf.CascadeSubcommandArgs, conf.OmitArgPrefixes, conf.OmitSubcommandPrefixes, conf.FlagCreatePairsOff)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -49,54 +50,27 @@ def _fail(message: str) -> Never:
 
 
 def _parse(arguments: list[str]) -> Command:
-    """The command with its options; without a command, tyro's overview or its shell completion."""
+    """The command with its options. Without a command, tyro shows all of them, or writes a shell completion."""
     name = next(iter(arguments), "")
-    if name in COMMANDS:
-        return _read(COMMANDS[name], f"driftformer {name}", arguments[1:])
-    if name and not name.startswith("-"):
+    if name and not name.startswith("-") and name not in COMMANDS:
         raise unknown_name("command", name, COMMANDS)
-    return _read(_overview(), "driftformer", arguments)
+    kind: Any = COMMANDS.get(name)
+    words = arguments[1:] if kind else arguments
 
-
-def _overview() -> Any:
-    """All commands, each with the first line of its help."""
-    kinds = []
-    for name, kind in COMMANDS.items():
-        summary = (kind.__doc__ or "").partition("\n")[0]
-        kinds.append(Annotated[kind, tyro.conf.subcommand(name, description=summary)])
-    return Union[tuple(kinds)]  # noqa: UP007
-
-
-def _read(kind: Any, prog: str, words: Sequence[str]) -> Command:
-    def explain(event: Any) -> Never:
+    def refuse(event: Any) -> Never:
         raise InputError(_explained(event, kind, words))
 
-    with _errors_to(explain):
+    # tyro hands its errors over as data, but not by a public name: without it, they are printed in tyro's own way.
+    errors_to = getattr(getattr(tyro, "_errors", None), "on_parse_error", nullcontext)
+    with errors_to(refuse):
         command: Command = tyro.cli(
-            kind,
-            prog=prog,
-            description=None if kind in COMMANDS.values() else _ABOUT,
+            kind or one_of(COMMANDS),
+            prog=f"driftformer {name}" if kind else "driftformer",
+            description=None if kind else "Decision-making in a changing world, measured by dynamic regret.",
             args=words,
-            config=(
-                tyro.conf.CascadeSubcommandArgs,
-                tyro.conf.OmitArgPrefixes,
-                tyro.conf.OmitSubcommandPrefixes,
-                tyro.conf.FlagCreatePairsOff,
-            ),
+            config=_FLAT,
         )
     return command
-
-
-_ABOUT = "Decision-making in a changing world, measured by dynamic regret. Start with `driftformer evaluate high`."
-
-
-def _errors_to(explain: Callable[[Any], Never]) -> AbstractContextManager[None]:
-    """tyro hands its errors over as data, but not by a public name; without it, tyro prints them in its own way."""
-    try:
-        from tyro._errors import on_parse_error
-    except ImportError:
-        return nullcontext()
-    return on_parse_error(explain)
 
 
 def _explained(event: Any, kind: Any, words: Sequence[str]) -> str:
@@ -135,7 +109,7 @@ def _unrecognized(word: str, kind: Any, words: Sequence[str], see: str) -> str:
                 kinds += chosen
             elif dataclasses.is_dataclass(types[name]):
                 kinds.append(types[name])
-            elif tyro.conf.Positional not in getattr(types[name], "__metadata__", ()):
+            elif conf.Positional not in getattr(types[name], "__metadata__", ()):
                 options.append(f"--{name.replace('_', '-')}")
     if not word.startswith("-"):
         return f"'{word}' is one word too many; {see}"

@@ -1,10 +1,8 @@
 """The commands of `driftformer`, one file each: a frozen dataclass whose texts are the help, and what `run` does.
 
 Importing them imports no torch, matplotlib or transformers, so that help answers at once: `run` imports what it needs.
-To add a command, write its file and name it in `COMMANDS`.
+To add a command, write its file and name its class here.
 """
-
-from __future__ import annotations
 
 from driftformer.commands.bench import Bench
 from driftformer.commands.card import Card
@@ -20,17 +18,6 @@ from driftformer.commands.show import Show
 from driftformer.commands.sweep import Sweep
 from driftformer.commands.theory import Theory
 
-COMMANDS: dict[str, type[Command]] = {
-    "list": List,
-    "evaluate": Evaluate,
-    "sweep": Sweep,
-    "reproduce": Reproduce,
-    "report": Report,
-    "rates": Rates,
-    "theory": Theory,
-    "show": Show,
-    "collect": Collect,
-    "pretrain": Pretrain,
-    "card": Card,
-    "bench": Bench,
-}
+_KINDS = (List, Evaluate, Sweep, Reproduce, Report, Rates, Theory, Show, Collect, Pretrain, Card, Bench)
+
+COMMANDS: dict[str, type[Command]] = {kind.__name__.lower(): kind for kind in _KINDS}

@@ -1,12 +1,10 @@
 """`driftformer bench`: how fast this machine simulates."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 
-from driftformer.commands.options import Command
-from driftformer.commands.tables import new_table
+from driftformer.commands.options import Command, Device
+from driftformer.commands.tables import new_table, show
 
 
 @dataclass(frozen=True)
@@ -28,20 +26,16 @@ class Bench(Command):
     """Rounds of each problem."""
     arm_mode: Literal["fixed", "resampled"] = "resampled"
     """Draw arms once per problem, or anew in every round."""
-    device: str = "cpu"
-    """cpu or cuda."""
+    device: Device = "cpu"
 
     def run(self) -> None:
-        from rich.console import Console
-
         from driftformer.simulation.throughput import measure
 
         measured = measure(self.agents, self.problems, self.horizon, self.arm_mode, self.device)
         unit = "CPU-second" if self.device == "cpu" else "second"
-        sizes = [f"{size:,} problems" for size in self.problems]
-        table = new_table(f"Rounds per {unit} on {self.device}, d=32, 10 {self.arm_mode} arms", "agent", *sizes)
+        title = f"Rounds per {unit} on {self.device}, d=32, 10 {self.arm_mode} arms"
+        rows = ((agent, *(f"{speed:,.0f}" for speed in speeds.values())) for agent, speeds in measured.items())
+        table = new_table(title, ("agent", *(f"{size:,} problems" for size in self.problems)), rows)
         for column in table.columns[1:]:
             column.justify = "right"
-        for agent, by_size in measured.items():
-            table.add_row(agent, *(f"{speed:,.0f}" for speed in by_size.values()))
-        Console().print(table)
+        show(table)

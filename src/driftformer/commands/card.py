@@ -1,38 +1,30 @@
 """`driftformer card`: a policy's measured properties."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
-from tyro.conf import Positional, arg
-
-from driftformer.commands.options import Command
+from driftformer.commands.options import Command, Name, Seed, Workers
 
 
 @dataclass(frozen=True)
 class Card(Command):
     """Measure a policy and write its model card.
 
-    For example:
+    For example, for a policy that comes with the package and for one of your own:
         driftformer card cosine --out cards/cosine
-        driftformer card runs/tiny/best --runs 64 --out cards/tiny
+        driftformer card runs/tiny/best --out cards/tiny
 
-    The card has tables of regret, shows how closely the policy follows its teacher, and says how it was trained. With
-    the default options, the first example reproduces the card that comes with the policy.
+    The card has tables of regret, shows how closely the policy follows its teacher, and says how it was trained.
     """
 
-    policy: Positional[Annotated[str, arg(metavar="POLICY")]]
+    policy: Name
     """Name of a shipped policy, or a folder."""
     out: Path
     """Folder for card.md, card.json and the evaluations behind them."""
     runs: int = 200
     """Number of problems in each evaluation."""
-    seed: int = 0
-    """Random seed."""
-    workers: int = 1
-    """Number of processes."""
+    seed: Seed = 0
+    workers: Workers = 1
 
     def run(self) -> None:
         from driftformer.evaluation.card import write_card

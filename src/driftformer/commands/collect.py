@@ -1,14 +1,9 @@
 """`driftformer collect`: labelled trajectories for pretraining."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
-from tyro.conf import Positional, arg
-
-from driftformer.commands.options import CREW, Command, Crew, LogJson
+from driftformer.commands.options import Command, Crew, Device, LogJson, Name, Seed, keywords
 from driftformer.errors import InputError
 
 
@@ -25,22 +20,20 @@ class Collect(Command):
     This is optional: without --data, `driftformer pretrain` generates trajectories as it needs them.
     """
 
-    worlds: Positional[Annotated[str, arg(metavar="WORLDS")]]
+    crew: Crew
+    worlds: Name
     """Problems to play: high, low, cosine, drift or tiny."""
     trajectories: int = 100_000
     """Number of trajectories. The paper has 100,000 for Low, and as many for each of four frequencies for High."""
     behaviours: tuple[str, ...] = ("random=1",)
-    """Alg_0: agents and their shares, as in random=0.5 linucb=0.5. Besides agents, there is noisy-optimum."""
+    """Alg_0: agents, policies or noisy-optimum, each with its share, as in random=0.5 linucb=0.5."""
     labels: str = "optimal"
     """Alg_B: optimal, behaviour, or an agent that sees the same history, such as master-linucb."""
-    seed: int = 0
-    """Random seed."""
+    seed: Seed = 0
     out: Path = Path("data")
     """Folder for the manifest and the shards."""
-    device: str = "cpu"
-    """cpu or cuda. Train on the device that collected."""
+    device: Device = "cpu"
     log_json: LogJson = False
-    crew: Crew = CREW
 
     def run(self) -> None:
         from driftformer.evaluation.progress import Progress
@@ -48,19 +41,9 @@ class Collect(Command):
         from driftformer.simulation.rollout import check_device
 
         check_device(self.device)
+        options = keywords(self) | {"behaviours": _shares(self.behaviours)}
         with Progress(self.trajectories, f"collecting {self.worlds}", unit="trajectories") as bar:
-            collect_dataset(
-                self.out,
-                self.worlds,
-                self.trajectories,
-                behaviours=_shares(self.behaviours),
-                labels=self.labels,
-                seed=self.seed,
-                device=self.device,
-                **vars(self.crew),
-                on_trajectories=bar.advance,
-                on_event=bar.tell,
-            )
+            collect_dataset(**options, on_trajectories=bar.advance, on_event=bar.tell)
         print(f"{self.trajectories:,} trajectories are in {self.out}")
 
 
@@ -69,13 +52,12 @@ def _shares(written: tuple[str, ...]) -> dict[str, float]:
     shares: dict[str, float] = {}
     for word in written:
         name, _, share = word.rpartition("=")
+        if name in shares:
+            raise InputError(f"behaviours: '{name}' is given twice; give it once")
         try:
-            number = float(share)
+            shares[name] = float(share)
         except ValueError:
             name = ""
         if not name:
             raise InputError(f"behaviours: '{word}' has no share; write name=share, as in random=0.5")
-        if name in shares:
-            raise InputError(f"behaviours: '{name}' is given twice; give it once")
-        shares[name] = number
     return shares

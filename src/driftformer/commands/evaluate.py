@@ -1,11 +1,9 @@
 """`driftformer evaluate`: agents on one environment."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
-from driftformer.commands.options import CREW, Command, Crew, Environment, Folder, LogJson
-from driftformer.commands.tables import print_result
+from driftformer.commands.options import Command, Crew, Device, Environment, LogJson, OptionalFolder, Seed, keywords
+from driftformer.commands.tables import show_result
 
 
 @dataclass(frozen=True)
@@ -22,42 +20,30 @@ class Evaluate(Command):
     With --out, results are kept in a folder. Run the command again with more runs or agents, and only what is missing
     is computed; a run that was killed resumes where it stopped. Neither changes a single bit of the results.
 
-    `driftformer list` shows all environments and agents, `driftformer evaluate high --help` the options of one
-    environment.
+    Names of environments and agents: driftformer list. Options of an environment: driftformer evaluate high --help.
     """
 
+    crew: Crew
     environment: Environment
     """The environment to play."""
     agents: tuple[str, ...] = ("random", "linucb", "thompson")
     """Agents to compare. Options follow an @, as in linucb@alpha=2,ridge=0.5."""
     runs: int = 200
     """Number of problems to play."""
-    seed: int = 0
-    """Random seed. The same seed gives the same results."""
-    out: Folder = None
+    seed: Seed = 0
+    out: OptionalFolder = None
     """Folder for results and figures. Without it, results are only printed."""
-    device: str = "cpu"
-    """cpu or cuda. The two draw different random numbers, so their results are kept apart."""
+    device: Device = "cpu"
     trajectories: bool = False
     """Also store every arm, reward, suboptimality and auxiliary value. Needs --out."""
     log_json: LogJson = False
-    crew: Crew = CREW
 
     def run(self) -> None:
         from driftformer.environments.presets import build
         from driftformer.evaluation.evaluate import evaluate
 
-        result = evaluate(
-            build(self.environment),
-            self.agents,
-            runs=self.runs,
-            seed=self.seed,
-            out=self.out,
-            **vars(self.crew),
-            device=self.device,
-            trajectories=self.trajectories,
-        )
-        print_result(result)
+        result = evaluate(build(self.environment), **keywords(self, "environment"))
+        show_result(result)
         if self.out is not None:
             for ending in ("png", "svg"):
                 result.plot(self.out / f"regret.{ending}", "regret")

@@ -1,13 +1,11 @@
 """What commands have in common: the protocol, and the options that several of them take."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol, Union, get_args
 
-from tyro.conf import arg, subcommand
+from tyro.conf import Positional, arg, subcommand
 
 from driftformer.environments.presets import PRESETS, Preset
 
@@ -22,8 +20,10 @@ class Command(Protocol):
 
 
 def one_of(kinds: Mapping[str, type]) -> Any:
-    """The type of a field that takes one of several dataclasses, each by its name on the command line."""
-    return Union[tuple(Annotated[kind, name, subcommand(name)] for name, kind in kinds.items())]  # noqa: UP007
+    """The type of a field that takes one of several dataclasses, by name; help shows how their texts begin."""
+    summaries = {name: (kind.__doc__ or "").partition("\n\n")[0] for name, kind in kinds.items()}
+    members = [Annotated[kind, name, subcommand(name, description=summaries[name])] for name, kind in kinds.items()]
+    return Union[tuple(members)]  # noqa: UP007
 
 
 def choices_of(field_type: Any) -> dict[str, type]:
@@ -37,8 +37,13 @@ if TYPE_CHECKING:
 else:
     Environment = one_of(PRESETS)
 
-Folder = Annotated[Path | None, arg(metavar="FOLDER", help_behavior_hint="(optional)")]
-
+Name = Positional[str]
+OptionalFile = Annotated[Path | None, arg(metavar="FILE", help_behavior_hint="(optional)")]
+OptionalFolder = Annotated[Path | None, arg(metavar="FOLDER", help_behavior_hint="(optional)")]
+Seed = Annotated[int, arg(help="Random seed. The same seed gives the same results.")]
+Workers = Annotated[int, arg(help="Number of processes, one thread each.")]
+Device = Annotated[str, arg(help="cpu or cuda, each with random numbers of its own.")]
+Figure = Annotated[Path, arg(metavar="FILE", help="Figure to write, .png or .svg.")]
 LogJson = Annotated[bool, arg(help="Write progress, retries and errors to standard error as JSON lines.")]
 
 
@@ -46,16 +51,15 @@ LogJson = Annotated[bool, arg(help="Write progress, retries and errors to standa
 class Crew:
     """Where the work is done. The results are the same, bit for bit, wherever that is."""
 
-    workers: Annotated[
-        int | None, arg(metavar="INT", help_behavior_hint="(default: 1; with --engine ray, every core of the cluster)")
-    ] = None
+    workers: Annotated[int | None, arg(metavar="INT", help_behavior_hint="(default: 1; with Ray, all cores)")] = None
     """Number of processes, one thread each."""
     engine: Literal["local", "ray"] = "local"
     """Processes on this machine, or a Ray cluster that replaces lost workers (pip install 'driftformer[ray]')."""
-    address: Annotated[
-        str | None, arg(metavar="HOST:PORT", help_behavior_hint="(default: a new cluster on this machine)")
-    ] = None
+    address: Annotated[str | None, arg(metavar="HOST:PORT", help_behavior_hint="(default: a new one, here)")] = None
     """Ray cluster to join, or auto for the one this machine belongs to."""
 
 
-CREW = Crew()
+def keywords(command: Any, *without: str) -> dict[str, Any]:
+    """The options of a command with a crew, as keyword arguments of the function that does its work."""
+    options = vars(command) | vars(command.crew)
+    return {name: value for name, value in options.items() if name not in ("crew", "log_json", *without)}

@@ -1,44 +1,31 @@
 """`driftformer pretrain`: train a policy."""
 
-from __future__ import annotations
-
-import ast
-import dataclasses
-import inspect
 import math
 import os
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
-from tyro.conf import Positional, arg
+from tyro.conf import Suppress, arg
 
-from driftformer.commands.options import Command, Folder, LogJson
+from driftformer.commands.options import Command, Device, LogJson, Name, OptionalFolder
 from driftformer.pretraining.recipes import Recipe, recipe_of
 
 
 def _settings() -> Any:
-    """A dataclass with the options that change a recipe: each of its fields, or None for the recipe's own value."""
-    (source,) = ast.parse(inspect.getsource(Recipe)).body
-    assert isinstance(source, ast.ClassDef)
-    texts = {
-        field.target.id: " ".join(str(text.value.value).split())
-        for field, text in pairwise(source.body)
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
-        if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)
-    }
+    """A recipe of which every value may be None, for the recipe's own: the options that change a recipe."""
     fields = []
     for name, kind in get_type_hints(Recipe).items():
-        if name in ("name", "summary", "worlds", "behaviours"):  # what makes it this recipe
-            continue
         values = [value for value in get_args(kind) or (kind,) if value is not type(None)]
         metavar = "|".join(value if isinstance(value, str) else value.__name__.upper() for value in values)
-        option = arg(help=texts.get(name), metavar=metavar, help_behavior_hint="")
-        fields.append((name, Annotated[kind | None, option], dataclasses.field(default=None)))
-    settings = dataclasses.make_dataclass("Settings", fields, frozen=True)
-    settings.__doc__ = "Settings of the recipe. Those that are not given keep the recipe's values."
-    return settings
+        hidden = name in ("name", "summary", "worlds", "behaviours")  # these make it that recipe
+        option = Suppress if hidden else arg(metavar=metavar, help_behavior_hint="")
+        fields.append((name, Annotated[kind | None, option], field(default=None)))
+    unchecked = {
+        "__post_init__": lambda self: None,
+        "__doc__": "Change the recipe: what is not given keeps the value it has there.",
+    }
+    return make_dataclass("Settings", fields, bases=(Recipe,), namespace=unchecked, frozen=True, kw_only=True)
 
 
 if TYPE_CHECKING:
@@ -63,15 +50,14 @@ class Pretrain(Command):
         driftformer evaluate high --agents linucb policy:runs/tiny/best
     """
 
-    recipe: Positional[Annotated[str, arg(metavar="RECIPE")]]
+    recipe: Name
     """Name of the recipe."""
     out: Path
     """Folder for the state, the log, TensorBoard files and the best policy."""
     settings: Settings
-    data: Folder = None
+    data: OptionalFolder = None
     """Folder of `driftformer collect`. Without it, trajectories are generated as they are needed."""
-    device: str = "cpu"
-    """cpu or cuda."""
+    device: Device = "cpu"
     max_minutes: Annotated[float, arg(help_behavior_hint="(default: no limit)")] = math.inf
     """Stop after this many minutes. The same command resumes."""
     evaluate_every: int = 500
@@ -85,16 +71,9 @@ class Pretrain(Command):
 
         recipe = recipe_of(self.recipe, **vars(self.settings))
         check_device(self.device)
+        options = {name: vars(self)[name] for name in ("out", "device", "max_minutes", "evaluate_every", "data")}
         with TrainingProgress(recipe.name, recipe.steps, recipe.tuning_steps) as bar:
-            progress = train(
-                recipe,
-                self.out,
-                device=self.device,
-                max_minutes=self.max_minutes,
-                evaluate_every=self.evaluate_every,
-                data=self.data,
-                on_report=bar.show,
-            )
+            progress = train(recipe, **options, on_report=bar.show)
         if os.environ.get("RANK", "0") != "0":  # one of several processes: the first one speaks for all
             return
         if progress.step < recipe.steps or progress.tuning_step < recipe.tuning_steps:

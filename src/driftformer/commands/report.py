@@ -1,12 +1,9 @@
 """`driftformer report`: one page that shows a reproduction."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
-from tyro.conf import Positional, arg
+from tyro.conf import Positional
 
 from driftformer.commands.options import Command
 
@@ -15,14 +12,13 @@ from driftformer.commands.options import Command
 class Report(Command):
     """Rewrite report.html from stored results.
 
-    For example:
+    For example, after an update of driftformer:
         driftformer report runs/reproduce
 
-    `driftformer reproduce` writes the report by itself; use this one after an update of driftformer. Nothing is
-    computed again.
+    Nothing is computed again. `driftformer reproduce` writes the report by itself.
     """
 
-    folder: Positional[Annotated[Path, arg(metavar="FOLDER")]]
+    folder: Positional[Path]
     """The --out folder of `driftformer reproduce`."""
 
     def run(self) -> None:

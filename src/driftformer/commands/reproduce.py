@@ -1,16 +1,14 @@
 """`driftformer reproduce`: the paper's experiments, and more."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from driftformer.commands.options import CREW, Command, Crew, LogJson
+from driftformer.commands.options import Command, Crew, Device, LogJson, Seed, keywords
 from driftformer.commands.report import Report
-from driftformer.commands.tables import print_result
+from driftformer.commands.tables import show_result
 from driftformer.experiments import NAMES
 from driftformer.experiments.base import ScaleName
 from driftformer.experiments.paper import PAPER
@@ -31,38 +29,25 @@ class Reproduce(Command):
     further experiments: what is there is not computed again.
     """
 
-    experiments: Positional[Annotated[tuple[str, ...], arg(metavar="EXPERIMENT")]] = tuple(
-        experiment.name for experiment in PAPER
-    )
+    crew: Crew
+    experiments: Positional[tuple[str, ...]] = tuple(experiment.name for experiment in PAPER)
     """Experiments to run, or all."""
     scale: ScaleName = "quick"
     """How many problems to play: a few hundred, or as many as the paper."""
     runs: Annotated[int | None, arg(metavar="INT", help_behavior_hint="(default: set by --scale)")] = None
     """Number of problems for every agent."""
-    seed: int = 0
-    """Random seed."""
+    seed: Seed = 0
     pretrain: bool = False
-    """Train the policies first instead of using the shipped ones. Needs a GPU to finish in hours."""
+    """Train the policies first instead of using the shipped ones. Takes hours on a GPU."""
     out: Path = Path("runs/reproduce")
     """Folder for results, figures and the report."""
-    device: str = "cpu"
-    """cpu or cuda."""
+    device: Device = "cpu"
     log_json: LogJson = False
-    crew: Crew = CREW
 
     def run(self) -> None:
         from driftformer.experiments.reproduce import draw_experiments, reproduce
 
-        reproduce(
-            NAMES if self.experiments == ("all",) else self.experiments,
-            self.out,
-            scale=self.scale,
-            runs=self.runs,
-            seed=self.seed,
-            **vars(self.crew),
-            device=self.device,
-            pretrain=self.pretrain,
-            on_result=lambda case, result: print_result(result),
-        )
+        names = NAMES if self.experiments == ("all",) else self.experiments
+        reproduce(names, **keywords(self, "experiments"), on_result=lambda case, result: show_result(result))
         draw_experiments(self.out)
         Report(self.out).run()

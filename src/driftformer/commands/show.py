@@ -1,33 +1,25 @@
 """`driftformer show`: pictures of what happens inside an agent."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from driftformer.commands.options import Command, Environment, one_of
+from driftformer.commands.options import Command, Environment, Figure, Seed, one_of
 from driftformer.errors import require_count
 
 
 @dataclass(frozen=True)
 class Schedule(Command):
-    """The schedule of one MALG block (Section 4.1 and Algorithm 1).
-
-    For example:
-        driftformer show schedule --n 4 --seed 3 --out schedule.png
-    """
+    """The schedule of one MALG block (Section 4.1 and Algorithm 1)."""
 
     n: int = 4
     """Order of the block. It has 2^n rounds and instances of orders 0 to n."""
-    seed: int = 0
-    """Random seed of the coin flips."""
+    seed: Seed = 0
     c1: float = 1.0
     """First constant of ρ(t) = c1/√t + c2/t."""
     c2: float = 0.0
     """Second constant of ρ(t)."""
-    out: Path = Path("schedule.png")
-    """Figure to write, .png or .svg."""
+    out: Figure = Path("schedule.png")
 
     def run(self) -> None:
         from driftformer.agents.master import Master
@@ -44,20 +36,14 @@ class Schedule(Command):
 
 @dataclass(frozen=True)
 class Run(Command):
-    """One run of one agent: rewards, regret, active order and restarts.
-
-    For example:
-        driftformer show run jumps --agent master-linucb@test_scale=0.01 --out run.png
-    """
+    """One run of one agent, the first of `driftformer evaluate`: rewards, regret, active order and restarts."""
 
     environment: Environment
     """The environment to play."""
     agent: str = "master-linucb"
     """The agent to watch."""
-    seed: int = 0
-    """Random seed. The run is the first one of `driftformer evaluate` with this seed."""
-    out: Path = Path("run.png")
-    """Figure to write, .png or .svg."""
+    seed: Seed = 0
+    out: Figure = Path("run.png")
 
     def run(self) -> None:
         from driftformer.environments.presets import build
@@ -73,18 +59,13 @@ class Run(Command):
 
 @dataclass(frozen=True)
 class Equivalence(Command):
-    """Why the window scheduler cannot imitate a sliding window (fig:equivalence).
-
-    For example:
-        driftformer show equivalence --rounds 8 --window 2 --out equivalence.png
-    """
+    """Why the window scheduler cannot imitate a sliding window (fig:equivalence)."""
 
     rounds: int = 8
     """Number of rounds."""
     window: int = 2
     """Length of the sliding window."""
-    out: Path = Path("equivalence.png")
-    """Figure to write, .png or .svg."""
+    out: Figure = Path("equivalence.png")
 
     def run(self) -> None:
         from driftformer.plots.schedule import draw_equivalence
@@ -105,8 +86,8 @@ class Show(Command):
     """Draw what happens inside an agent.
 
     For example:
-        driftformer show schedule
-        driftformer show run jumps --agent master-linucb
+        driftformer show schedule --n 4 --seed 3
+        driftformer show run jumps --agent master-linucb@test_scale=0.01 --out run.svg
     """
 
     picture: Picture

@@ -1,26 +1,30 @@
 """How commands print tables."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
-if TYPE_CHECKING:
-    from driftformer.evaluation.result import Result
 
-
-def new_table(title: str, *columns: str) -> Table:
+def new_table(title: str, columns: Iterable[str], rows: Iterable[Sequence[str]]) -> Table:
     """A table without lines, whose first column holds names that are never broken."""
     table = Table(title=f"\n{title}", title_justify="left", box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for place, column in enumerate(columns):
         table.add_column(column, overflow="fold", no_wrap=place == 0)
+    for row in rows:
+        table.add_row(*map(escape, row))
     return table
 
 
-def print_result(result: Result) -> None:
-    """An evaluation's table, and what a reader of it should know."""
+def show(*tables: Table | str) -> None:
+    """Print to the terminal, in its width."""
+    Console().print(*tables, sep="\n")
+
+
+def show_result(result: Any) -> None:
+    """Print the table of an evaluation, and what to know about it."""
     from driftformer.evaluation.result import notes, render
 
-    Console().print(render(result.summary, result.timing), *notes(result.summary), sep="\n")
+    show(render(result.summary, result.timing), *notes(result.summary))
