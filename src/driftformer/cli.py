@@ -113,5 +113,5 @@ def _unrecognized(word: str, kind: Any, words: Sequence[str], see: str) -> str:
                 options.append(f"--{name.replace('_', '-')}")
     if not word.startswith("-"):
         return f"'{word}' is one word too many; {see}"
-    near = difflib.get_close_matches(word, options, n=1)
+    near = difflib.get_close_matches(word, options, n=1, cutoff=0.8)  # both begin with --
     return f"there is no option {word}; {f'did you mean {near[0]}?' if near else see}"

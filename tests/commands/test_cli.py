@@ -117,7 +117,7 @@ assert not heavy, heavy
         ("show run hihg", "environment: there is no 'hihg'; did you mean 'high'?"),
         ("show scedule", "picture: there is no 'scedule'; did you mean 'schedule'?"),
         ("pretrain", "recipe and --out must be given; see driftformer pretrain --help"),
-        ("pretrain tyni --out x", "recipe: there is no 'tyni'; did you mean 'tiny'?"),
+        ("pretrain tinny --out x", "recipe: there is no 'tinny'; did you mean 'tiny'?"),
         ("pretrain tiny --out x --laeyrs 3", "there is no option --laeyrs; did you mean --layers?"),
         ("pretrain tiny --out x --tokens 0", "tokens is 0; give a whole number of at least 1"),
         ("collect tiny --behaviours random", "behaviours: 'random' has no share; write name=share"),

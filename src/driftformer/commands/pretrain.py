@@ -23,7 +23,7 @@ def _settings() -> Any:
         fields.append((name, Annotated[kind | None, option], field(default=None)))
     unchecked = {
         "__post_init__": lambda self: None,
-        "__doc__": "Change the recipe: what is not given keeps the value it has there.",
+        "__doc__": "Settings that replace those of the recipe.",
     }
     return make_dataclass("Settings", fields, bases=(Recipe,), namespace=unchecked, frozen=True, kw_only=True)
 
@@ -69,7 +69,8 @@ class Pretrain(Command):
         from driftformer.pretraining.train import train
         from driftformer.simulation.rollout import check_device
 
-        recipe = recipe_of(self.recipe, **vars(self.settings))
+        changes = {name: value for name, value in vars(self.settings).items() if value is not None}
+        recipe = recipe_of(self.recipe, **changes)
         check_device(self.device)
         options = {name: vars(self)[name] for name in ("out", "device", "max_minutes", "evaluate_every", "data")}
         with TrainingProgress(recipe.name, recipe.steps, recipe.tuning_steps) as bar:
