@@ -55,9 +55,7 @@ def _shares(written: tuple[str, ...]) -> dict[str, float]:
         if name in shares:
             raise InputError(f"behaviours: '{name}' is given twice; give it once")
         try:
-            shares[name] = float(share)
+            shares[name] = float(share if name else "")
         except ValueError:
-            name = ""
-        if not name:
-            raise InputError(f"behaviours: '{word}' has no share; write name=share, as in random=0.5")
+            raise InputError(f"behaviours: '{word}' has no share; write name=share, as in random=0.5") from None
     return shares

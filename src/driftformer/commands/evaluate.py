@@ -19,15 +19,13 @@ class Evaluate(Command):
 
     With --out, results are kept in a folder. Run the command again with more runs or agents, and only what is missing
     is computed; a run that was killed resumes where it stopped. Neither changes a single bit of the results.
-
-    Names of environments and agents: driftformer list. Options of an environment: driftformer evaluate high --help.
     """
 
     crew: Crew
     environment: Environment
-    """The environment to play."""
+    """The environment to play; `driftformer evaluate high --help` shows the options of one."""
     agents: tuple[str, ...] = ("random", "linucb", "thompson")
-    """Agents to compare. Options follow an @, as in linucb@alpha=2,ridge=0.5."""
+    """Agents to compare (see `driftformer list`). Options follow an @, as in linucb@alpha=2,ridge=0.5."""
     runs: int = 200
     """Number of problems to play."""
     seed: Seed = 0

@@ -21,10 +21,7 @@ def _settings() -> Any:
         hidden = name in ("name", "summary", "worlds", "behaviours")  # these make it that recipe
         option = Suppress if hidden else arg(metavar=metavar, help_behavior_hint="")
         fields.append((name, Annotated[kind | None, option], field(default=None)))
-    unchecked = {
-        "__post_init__": lambda self: None,
-        "__doc__": "Settings that replace those of the recipe.",
-    }
+    unchecked = {"__post_init__": lambda self: None, "__doc__": "Settings that replace those of the recipe."}
     return make_dataclass("Settings", fields, bases=(Recipe,), namespace=unchecked, frozen=True, kw_only=True)
 
 

@@ -55,4 +55,4 @@ class Sweep(Command):
         for ending in ("png", "svg"):
             draw(asked.grid, rows, self.out / f"regret.{ending}")
         show(render(asked.grid, rows))
-        print(f"\ntable: {self.out / TABLE} ({len(rows):,} rows); figure: {self.out / 'regret.png'} (and .svg)")
+        print(f"\n{len(rows):,} rows are in {self.out / TABLE}; figure: {self.out / 'regret.png'} (and .svg)")

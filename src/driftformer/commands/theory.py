@@ -11,8 +11,6 @@ from driftformer.commands.options import Command, OptionalFile
 from driftformer.commands.tables import new_table, show
 from driftformer.errors import InputError, require_choice, require_count
 
-_COLUMNS = ("name", "statement: built", "size: claimed / built", "error: claimed / measured", "verdict")
-
 
 @dataclass(frozen=True)
 class Theory(Command):
@@ -50,7 +48,8 @@ class Theory(Command):
                 row = CHECKS[name](self.n)
                 size, error = f"{row.size_claimed} / {row.size_built}", f"{row.error_claimed} / {row.error_measured}"
                 rows.append((name, f"{row.statement}: {row.built}", size, error, row.verdict))
-        table = new_table(f"The proofs, run (blocks of {2**self.n} rounds)", _COLUMNS, rows)
+        columns = ("name", "statement: built", "size: claimed / built", "error: claimed / measured", "verdict")
+        table = new_table(f"The proofs, run (blocks of {2**self.n} rounds)", columns, rows)
         table.box = SIMPLE_HEAD
         show(table)
         if self.plot is not None:
