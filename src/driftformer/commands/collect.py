@@ -41,9 +41,11 @@ class Collect(Command):
         from driftformer.simulation.rollout import check_device
 
         check_device(self.device)
-        options = keywords(self) | {"behaviours": _shares(self.behaviours)}
+        options = keywords(self, "out", "worlds", "trajectories") | {"behaviours": _shares(self.behaviours)}
         with Progress(self.trajectories, f"collecting {self.worlds}", unit="trajectories") as bar:
-            collect_dataset(**options, on_trajectories=bar.advance, on_event=bar.tell)
+            collect_dataset(
+                self.out, self.worlds, self.trajectories, **options, on_trajectories=bar.advance, on_event=bar.tell
+            )
         print(f"{self.trajectories:,} trajectories are in {self.out}")
 
 
