@@ -1,1 +1,23 @@
-"""The command line: what can be said, and what it does."""
+"""The commands of `driftformer`, one file each: a frozen dataclass whose texts are the help, and what `run` does.
+
+Importing them imports no torch, matplotlib or transformers, so that help answers at once: `run` imports what it needs.
+To add a command, write its file and name its class here.
+"""
+
+from driftformer.commands.bench import Bench
+from driftformer.commands.card import Card
+from driftformer.commands.collect import Collect
+from driftformer.commands.evaluate import Evaluate
+from driftformer.commands.list import List
+from driftformer.commands.options import Command
+from driftformer.commands.pretrain import Pretrain
+from driftformer.commands.rates import Rates
+from driftformer.commands.report import Report
+from driftformer.commands.reproduce import Reproduce
+from driftformer.commands.show import Show
+from driftformer.commands.sweep import Sweep
+from driftformer.commands.theory import Theory
+
+_KINDS = (List, Evaluate, Sweep, Reproduce, Report, Rates, Theory, Show, Collect, Pretrain, Card, Bench)
+
+COMMANDS: dict[str, type[Command]] = {kind.__name__.lower(): kind for kind in _KINDS}

@@ -19,10 +19,15 @@ class Recipe:
     start: str | None = None
     """A policy of the same sizes whose weights it begins with, by name or folder; without one, random weights."""
     form: Literal["paper", "pointer"] = "pointer"
+    """Two tokens per round and a fixed number of arms, or one token per round and any number of arms."""
     backbone: Literal["gpt2", "relu"] = "gpt2"
+    """GPT-2, or the ReLU transformer of the paper's Section 2.2."""
     layers: int = 8
+    """Layers L."""
     heads: int = 8
+    """Attention heads M."""
     width: int = 256
+    """Width D."""
     labels: str = "optimal"
     """Alg_B: optimal, behaviour, or the name of an agent."""
     behaviours: dict[str, float] = field(default_factory=lambda: {"random": 1.0})
@@ -41,6 +46,7 @@ class Recipe:
     warmup: int = 300
     """Steps until it is reached; then it falls along a cosine to a twentieth."""
     weight_decay: float = 0.01
+    """Weight decay of matrices."""
     clip: float = 1.0
     """Longest gradient."""
     generation: int = 16_384
@@ -50,6 +56,7 @@ class Recipe:
     tuning_steps: int = 0
     """Steps of fine-tuning on the policy's own regret."""
     tuning_rate: float = 2e-4
+    """Highest learning rate of fine-tuning."""
     tuning_tokens: int = 409_600
     """Tokens that the policy plays in one step of fine-tuning: problems times rollouts times rounds."""
     tuning_updates: int = 1
@@ -59,9 +66,11 @@ class Recipe:
     tuning_future: float = 0.3
     """Weight of the score-function term, on the regret still to come."""
     tuning_clip: float = 0.5
+    """Longest gradient of fine-tuning."""
     tuning_sharpen: float = 1.0
     """What the logits are multiplied by before it: labels teach to sample from the posterior, regret asks for less."""
     seed: int = 0
+    """Random seed."""
 
     def __post_init__(self) -> None:
         for name in ("steps", "tuning_steps", "warmup"):

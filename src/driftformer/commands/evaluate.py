@@ -1,0 +1,49 @@
+"""`driftformer evaluate`: agents on one environment."""
+
+from dataclasses import dataclass
+
+from driftformer.commands.options import Command, Crew, Device, Environment, LogJson, OptionalFolder, Seed, keywords
+from driftformer.commands.tables import show_result
+
+
+@dataclass(frozen=True)
+class Evaluate(Command):
+    """Compare agents on one environment by dynamic regret.
+
+    For example:
+        driftformer evaluate high --agents linucb thompson oracle
+        driftformer evaluate high --b 0.025 --runs 1000 --out runs/high
+        driftformer evaluate jumps --changes 8 --agents linucb@alpha=0.5 linucb@alpha=2
+
+    All agents play the same problems, with the same arms and noise, so their differences are paired.
+
+    With --out, results are kept in a folder. Run the command again with more runs or agents, and only what is missing
+    is computed; a run that was killed resumes where it stopped. Neither changes a single bit of the results.
+    """
+
+    crew: Crew
+    environment: Environment
+    """The environment to play; `driftformer evaluate high --help` shows the options of one."""
+    agents: tuple[str, ...] = ("random", "linucb", "thompson")
+    """Agents to compare (see `driftformer list`). Options follow an @, as in linucb@alpha=2,ridge=0.5."""
+    runs: int = 200
+    """Number of problems to play."""
+    seed: Seed = 0
+    out: OptionalFolder = None
+    """Folder for results and figures. Without it, results are only printed."""
+    device: Device = "cpu"
+    trajectories: bool = False
+    """Also store every arm, reward, suboptimality and auxiliary value. Needs --out."""
+    log_json: LogJson = False
+
+    def run(self) -> None:
+        from driftformer.environments.presets import build
+        from driftformer.evaluation.evaluate import evaluate
+
+        result = evaluate(build(self.environment), **keywords(self, "environment"))
+        show_result(result)
+        if self.out is not None:
+            for ending in ("png", "svg"):
+                result.plot(self.out / f"regret.{ending}", "regret")
+                result.plot(self.out / f"suboptimality.{ending}", "suboptimality")
+            print(f"\nresults, regret.png and suboptimality.png are in {self.out}")

@@ -1,0 +1,80 @@
+"""`driftformer pretrain`: train a policy."""
+
+import math
+import os
+from dataclasses import dataclass, field, make_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
+
+from tyro.conf import Suppress, arg
+
+from driftformer.commands.options import Command, Device, LogJson, Name, OptionalFolder
+from driftformer.pretraining.recipes import Recipe, recipe_of
+
+
+def _settings() -> Any:
+    """A recipe of which every value may be None, for the recipe's own: the options that change a recipe."""
+    fields = []
+    for name, kind in get_type_hints(Recipe).items():
+        values = [value for value in get_args(kind) or (kind,) if value is not type(None)]
+        metavar = "|".join(value if isinstance(value, str) else value.__name__.upper() for value in values)
+        hidden = name in ("name", "summary", "worlds", "behaviours")  # these make it that recipe
+        option = Suppress if hidden else arg(metavar=metavar, help_behavior_hint="")
+        fields.append((name, Annotated[kind | None, option], field(default=None)))
+    unchecked = {"__post_init__": lambda self: None, "__doc__": "Settings that replace those of the recipe."}
+    return make_dataclass("Settings", fields, bases=(Recipe,), namespace=unchecked, frozen=True, kw_only=True)
+
+
+if TYPE_CHECKING:
+    Settings = Recipe
+else:
+    Settings = _settings()
+
+
+@dataclass(frozen=True)
+class Pretrain(Command):
+    """Train a policy.
+
+    For example:
+        driftformer pretrain tiny --out runs/tiny
+        driftformer pretrain cosine --layers 4 --device cuda --out runs/small-cosine
+
+    A recipe fixes all settings; options change some of them. `driftformer list` shows the recipes. A policy first
+    learns from labels and then, in some recipes, from its own regret.
+
+    Training can be stopped at any time: the same command resumes from the last saved state. OUT/best is the policy with
+    the lowest regret or, when the labels are those of another agent, the latest one. Play it as an agent:
+        driftformer evaluate high --agents linucb policy:runs/tiny/best
+    """
+
+    recipe: Name
+    """Name of the recipe."""
+    out: Path
+    """Folder for the state, the log, TensorBoard files and the best policy."""
+    settings: Settings
+    data: OptionalFolder = None
+    """Folder of `driftformer collect`. Without it, trajectories are generated as they are needed."""
+    device: Device = "cpu"
+    max_minutes: Annotated[float, arg(help_behavior_hint="(default: no limit)")] = math.inf
+    """Stop after this many minutes. The same command resumes."""
+    evaluate_every: int = 500
+    """Measure regret every so many steps, ten times as often while learning from regret."""
+    log_json: LogJson = False
+
+    def run(self) -> None:
+        from driftformer.evaluation.progress import TrainingProgress
+        from driftformer.pretraining.train import train
+        from driftformer.simulation.rollout import check_device
+
+        changes = {name: value for name, value in vars(self.settings).items() if value is not None}
+        recipe = recipe_of(self.recipe, **changes)
+        check_device(self.device)
+        options = {name: vars(self)[name] for name in ("out", "device", "max_minutes", "evaluate_every", "data")}
+        with TrainingProgress(recipe.name, recipe.steps, recipe.tuning_steps) as bar:
+            progress = train(recipe, **options, on_report=bar.show)
+        if os.environ.get("RANK", "0") != "0":  # one of several processes: the first one speaks for all
+            return
+        if progress.step < recipe.steps or progress.tuning_step < recipe.tuning_steps:
+            print(f"stopped at step {progress.step + progress.tuning_step}; run the same command to resume")
+        if progress.best is not None:
+            print(f"lowest regret: {progress.best:.3f} of the uniform policy's; play it as policy:{self.out}/best")

@@ -1,0 +1,53 @@
+"""`driftformer reproduce`: the paper's experiments, and more."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from tyro.conf import Positional, arg
+
+from driftformer.commands.options import Command, Crew, Device, LogJson, Seed, keywords
+from driftformer.commands.report import Report
+from driftformer.commands.tables import show_result
+from driftformer.experiments import NAMES
+from driftformer.experiments.base import ScaleName
+from driftformer.experiments.paper import PAPER
+
+
+@dataclass(frozen=True)
+class Reproduce(Command):
+    """Run the paper's experiments and write a report.
+
+    For example:
+        driftformer reproduce
+        driftformer reproduce rivals frequency-sweep
+        driftformer reproduce all --scale paper --workers 8 --out runs/paper
+
+    The first one runs the paper's Section 5 and takes a few minutes. `driftformer list` shows all experiments.
+
+    Results are kept in OUT, and OUT/report.html shows them. Run the command again to resume, to redraw, or to add
+    further experiments: what is there is not computed again.
+    """
+
+    crew: Crew
+    experiments: Positional[tuple[str, ...]] = tuple(experiment.name for experiment in PAPER)
+    """Experiments to run, or all."""
+    scale: ScaleName = "quick"
+    """How many problems to play: a few hundred, or as many as the paper."""
+    runs: Annotated[int | None, arg(metavar="INT", help_behavior_hint="(default: set by --scale)")] = None
+    """Number of problems for every agent."""
+    seed: Seed = 0
+    pretrain: bool = False
+    """Train the policies first instead of using the shipped ones. Takes hours on a GPU."""
+    out: Path = Path("runs/reproduce")
+    """Folder for results, figures and the report."""
+    device: Device = "cpu"
+    log_json: LogJson = False
+
+    def run(self) -> None:
+        from driftformer.experiments.reproduce import draw_experiments, reproduce
+
+        names = NAMES if self.experiments == ("all",) else self.experiments
+        reproduce(names, **keywords(self, "experiments"), on_result=lambda case, result: show_result(result))
+        draw_experiments(self.out)
+        Report(self.out).run()
