@@ -41,11 +41,6 @@ def imitation_error(epsilon: float, arms: int, rounds: int) -> float:
     return math.expm1(epsilon) * arms * rounds
 
 
-def realizability_error(epsilon: float) -> float:
-    """ε_real ≤ ε: the logarithm of a mean of ratios below e^ε."""
-    return epsilon
-
-
 def algorithm_regret(rounds: int, stretches: float, amount: float) -> float:
     """T_algo = min{√(JT), Δ^⅓T^⅔ + √T}, derived for C(t) = t^p with p = ½ (the theorem says p in [½, 1))."""
     return min(math.sqrt(stretches * rounds), math.cbrt(amount * rounds**2) + math.sqrt(rounds))

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from driftformer.models.incontext import causal
-from driftformer.models.relu_transformer import ReLULayer, ReLUTransformer
+from driftformer.models.relu_transformer import ReLULayer, ReLUTransformer, causal
 
 
 @dataclass(frozen=True)
