@@ -5,7 +5,7 @@ auxiliary values of lower orders, and its own auxiliary value. Then come 2^n, t,
 values, and U: D = (d+5)(n+1)+5 in all. The proof uses more than it lists: a constant (Section 2.2 has no biases), a
 noise coordinate for each order (orders that share one would not be independent), and positions (where each block
 began). The sums are taken over the round's reward and auxiliary value, which have coordinates of their own, and the
-live orders are copied before σ2 hides them. `extras` lists all of these, so that sizes can be compared honestly.
+live orders are copied before σ2 hides them. `EXTRA_…` lists all of these; `width` counts them, `claimed` does not.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ import torch
 from torch import Tensor
 
 from driftformer.errors import require_count
+from driftformer.theory.coordinates import Coordinates
 
 ORDER_ENTRIES = ("length", "window_sum", "rand", "lower_sum", "auxiliary")
-"""What follows x in each order's block."""
+"""What follows x in the block of each order."""
 SHARED_ENTRIES = ("block_length", "t", "reward_sum", "auxiliary_sum", "bound")
 EXTRA_ENTRIES = ("one", "t_squared", "reward", "active_auxiliary")
 EXTRA_ORDER_ENTRIES = ("noise", "start", "t_times_start", "live")
@@ -52,35 +53,27 @@ class Layout:
     @property
     def width(self) -> int:
         """D as built."""
-        return self.claimed + len(self.extras)
+        return self._at.width
 
     @cached_property
-    def extras(self) -> list[str]:
-        """Entries that the proof uses but does not list."""
-        return [*EXTRA_ENTRIES, *(f"{name} of order {order}" for name in EXTRA_ORDER_ENTRIES for order in self.orders)]
+    def _at(self) -> Coordinates:
+        sizes: dict[str, int] = {}
+        for order in self.orders:
+            sizes |= {f"x{order}": self.d} | {f"{name}{order}": 1 for name in ORDER_ENTRIES}
+        sizes |= dict.fromkeys((*SHARED_ENTRIES, *EXTRA_ENTRIES), 1)
+        return Coordinates(sizes | {f"{name}{order}": 1 for name in EXTRA_ORDER_ENTRIES for order in self.orders})
 
-    @property
-    def block_size(self) -> int:
-        return self.d + len(ORDER_ENTRIES)
+    def x(self, order: int) -> slice:
+        return self._at[f"x{order}"]
 
     def block(self, order: int) -> slice:
         """All entries of one order."""
-        return slice(order * self.block_size, (order + 1) * self.block_size)
-
-    def x(self, order: int) -> slice:
-        return slice(order * self.block_size, order * self.block_size + self.d)
+        return slice(self.x(order).start, self._at[f"{ORDER_ENTRIES[-1]}{order}"].stop)
 
     def place(self, name: str, order: int | None = None) -> int:
         """The coordinate of a single entry."""
-        if name in ORDER_ENTRIES:
-            assert order is not None
-            return order * self.block_size + self.d + ORDER_ENTRIES.index(name)
-        if name in SHARED_ENTRIES:
-            return (self.n + 1) * self.block_size + SHARED_ENTRIES.index(name)
-        if name in EXTRA_ENTRIES:
-            return self.claimed + EXTRA_ENTRIES.index(name)
-        assert order is not None
-        return self.claimed + len(EXTRA_ENTRIES) + EXTRA_ORDER_ENTRIES.index(name) * (self.n + 1) + order
+        place: int = self._at[name if order is None else f"{name}{order}"].start
+        return place
 
     def places(self, name: str) -> list[int]:
         """The coordinates of an entry that every order has."""

@@ -30,16 +30,12 @@ def coordinates(n: int) -> Coordinates:
     return Coordinates(dict.fromkeys(ORDER_ENTRIES, n + 1) | dict.fromkeys(SHARED_ENTRIES, 1))
 
 
-def _widths(n: int, rho_hat: Rho) -> Tensor:
-    """9ρ̂(2^m) of all orders, `[n+1]`."""
-    return torch.tensor([9 * rho_hat(2**order) for order in range(n + 1)], dtype=torch.double)
-
-
 def margins(vectors: Tensor, n: int, rho_hat: Rho, ceiling: float) -> tuple[Tensor, Tensor]:
     """U_t `[B]`, and what each indicator sees `[B, n+2]`: Test 1 of every order, then Test 2."""
     at = coordinates(n)
     bound = torch.minimum(ceiling - vectors[:, at["bound"]], vectors[:, at["auxiliary"]])  # [B, 1]
-    first = vectors[:, at["average"]] - (bound + _widths(n, rho_hat))
+    allowed = torch.tensor([9 * rho_hat(2**order) for order in range(n + 1)], dtype=torch.double)
+    first = vectors[:, at["average"]] - (bound + allowed)
     return bound.squeeze(1), torch.cat([first, vectors[:, at["excess"]] - vectors[:, at["allowed"]]], dim=1)
 
 
@@ -55,7 +51,8 @@ def build(n: int, rho_hat: Rho, ceiling: float, k: float) -> list[Layer]:
     read = coordinates(n).read
     one, bound, fails = read("one"), read("bound"), read("fails")  # [1, D] each
     update = Mlp(ceiling * one - read("auxiliary") - bound, bound.T)
-    above = read("average") + bound - (ceiling + _widths(n, rho_hat)).unsqueeze(1) * one  # average − U − 9ρ̂
+    shifts = torch.tensor([[ceiling + 9 * rho_hat(2**order)] for order in range(n + 1)], dtype=torch.double)
+    above = read("average") + bound - shifts * one  # average − U − 9ρ̂, with U = C − bound
     compared = torch.cat([above, read("excess") - read("allowed")])
     compare = indicator.build(compared, one[0], torch.cat([read("exceeds"), read("test2")]), k)
     either = torch.cat([read("exceeds") + read("ends") - one, read("test2")])
