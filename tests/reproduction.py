@@ -13,7 +13,7 @@ from driftformer.experiments import EXPERIMENTS, TRAININGS, Experiment
 from driftformer.experiments import reproduce as module
 from driftformer.experiments.trainings import TrainingExperiment
 from driftformer.report import write_report
-from driftformer.theory import write as record
+from driftformer.theory import save_checks
 from driftformer.theory.checks import CHECKS
 
 ROUNDS = 20
@@ -47,7 +47,7 @@ def in_small() -> Iterator[None]:
     for name, experiment in list(TRAININGS.items()):
         patch.setitem(TRAININGS, name, hasty(experiment))
     quick = {name: CHECKS[name] for name in ("indicator", "sigma1", "lemma")}
-    patch.setattr(record, "CHECKS", quick)
+    patch.setattr(save_checks, "CHECKS", quick)
     stories = tuple(replace(story, preset=replace(story.preset, horizon=ROUNDS)) for story in module.STORIES)
     patch.setattr(module, "STORIES", stories)
     yield

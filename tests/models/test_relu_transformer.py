@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from driftformer.models.incontext import causal
-from driftformer.models.relu_transformer import ReLUTransformer
+from driftformer.models.relu_transformer import ReLUTransformer, causal
 
 
 def test_relu_transformer_computes_the_formulas_of_section_2_2() -> None:

@@ -6,84 +6,70 @@ import math
 
 import pytest
 import torch
+from torch import Tensor
 
+from driftformer.theory.bounds import inverse_root
 from driftformer.theory.constructions import (
-    bernoulli,
+    bernoulli_masks,
     compression,
-    hold,
+    held_numbers,
     indicator,
     ranks,
     restart,
     sigma1,
     sigma2,
-    stationarity,
+    stationarity_tests,
+    sums,
 )
-from driftformer.theory.inputs import column, random_tokens
-from driftformer.theory.network import Layer, build, run, sizes
-from driftformer.theory.tokens import Layout
+from driftformer.theory.network import apply, sizes
+from driftformer.theory.tokens import Layout, empty_tokens, random_tokens, tokens_with_random_numbers
 
 SIZES = [0, 1, 2, 3, 4, 5, 6]
 
 
-def rho(t: int) -> float:
-    return 1 / math.sqrt(t)
-
-
-def batch_for(layout: Layout) -> int:
-    """Some thousand tokens."""
-    return max(8, 4096 // layout.rounds)
+def largest(difference: Tensor) -> float:
+    return float(difference.abs().max())
 
 
 @pytest.mark.parametrize("n", SIZES)
 def test_sigma1_zeroes_the_blocks_of_orders_without_an_instance(n: int) -> None:
     layout = Layout(n, d=3)
-    tokens = random_tokens(layout, batch_for(layout), n)
-    out = run(build([sigma1.build(layout)], layout.width), tokens)
-    assert float((out - sigma1.reference(tokens, layout)).abs().max()) < 1e-9
+    tokens = random_tokens(layout, n)
+    assert largest(apply([sigma1.build(layout)], tokens) - sigma1.reference(tokens, layout)) < 1e-9
 
 
 @pytest.mark.parametrize("n", SIZES)
 def test_sigma2_keeps_the_lowest_live_order_alone(n: int) -> None:
     layout = Layout(n, d=3)
-    masked = sigma1.reference(random_tokens(layout, batch_for(layout), n), layout)
-    out = run(build([sigma2.build(layout)], layout.width), masked)
+    masked = sigma1.reference(random_tokens(layout, n), layout)
     expected = sigma2.reference(masked, layout)
-    assert float((out - expected).abs().max()) < 1e-9
+    assert largest(apply([sigma2.build(layout)], masked) - expected) < 1e-9
     live = torch.stack([expected[..., layout.block(order)].abs().amax(-1) > 0 for order in layout.orders]).sum(0)
-    assert int(live.max()) <= 1, "one order at most"
+    assert int(live.max()) <= 1, "at most one order"
 
 
-def test_auxiliary_values_do_not_tell_which_orders_live() -> None:
+def test_auxiliary_values_do_not_tell_which_orders_are_live() -> None:
     """The text's rule 1[ε₀ − c₀·Σf > 0] keeps a second order where a live one has the value 0; flags do not."""
     layout = Layout(2, d=1)
-    tokens = random_tokens(layout, 1, 0)
-    for order in layout.orders:
-        tokens[..., layout.place("rand", order)] = 1.0
-        tokens[..., layout.place("auxiliary", order)] = 0.0 if order == 0 else 0.7
-    values = column(tokens, layout, "auxiliary")
-    lower = values.cumsum(dim=-1) - values  # Σ_{p<m} f
-    by_values = (0.01 - 100 * lower > 0).sum(dim=-1)
-    out = run(build([sigma2.build(layout)], layout.width), tokens)
-    by_flags = (column(out, layout, "rand") > 0.5).sum(dim=-1)
-    assert torch.equal(by_values, torch.full_like(by_values, 2))
-    assert torch.equal(by_flags, torch.ones_like(by_flags))
+    tokens = random_tokens(layout, 0, batch=1)
+    values = torch.tensor([0.0, 0.7, 0.7], dtype=torch.double)
+    tokens[..., layout.places("rand")], tokens[..., layout.places("auxiliary")] = 1.0, values
+    lower = values.cumsum(dim=0) - values  # Σ_{p<m} f
+    assert int((0.01 - 100 * lower > 0).sum()) == 2
+    flags = apply([sigma2.build(layout)], tokens)[..., layout.places("rand")]
+    assert bool(((flags > 0.5).sum(dim=-1) == 1).all())
 
 
 @pytest.mark.parametrize("n", SIZES)
 def test_ranks_are_the_sequential_ranks_outside_the_ramp(n: int) -> None:
     layout = Layout(n, d=1)
-    tokens = random_tokens(layout, batch_for(layout), n)
-    for order in layout.orders:
-        tokens[..., layout.place("rand", order)] = 0.0
+    tokens = random_tokens(layout, n)
+    tokens[..., layout.places("rand")] = 0.0
+    expected = torch.stack([ranks.reference(tokens[..., place]) for place in layout.places("noise")], dim=-1)
     inside = {}
     for k in (1e2, 1e5):
-        out = run(build([ranks.build(layout, k)], layout.width), tokens)
-        wrong = 0.0
-        for order in layout.orders:
-            noise = tokens[..., layout.place("noise", order)]
-            error = (out[..., layout.place("rand", order)] - ranks.reference(noise)).abs()
-            wrong = max(wrong, float((error > 1e-9).double().mean()))
-        inside[k] = wrong
+        error = (apply([ranks.build(layout, k)], tokens)[..., layout.places("rand")] - expected).abs()
+        inside[k] = float((error > 1e-9).double().mean(dim=(0, 1)).max())
     assert inside[1e5] <= 1e-3
     assert n < 3 or inside[1e2] > inside[1e5], "the ramp shrinks with k"
 
@@ -91,30 +77,28 @@ def test_ranks_are_the_sequential_ranks_outside_the_ramp(n: int) -> None:
 @pytest.mark.parametrize("n", SIZES)
 def test_a_random_number_is_held_over_its_block(n: int) -> None:
     layout = Layout(n, d=1)
-    tokens = random_tokens(layout, batch_for(layout), n)
-    numbers = torch.rand(*tokens.shape[:2], n + 1, generator=torch.Generator().manual_seed(n), dtype=torch.double)
-    for order in layout.orders:
-        tokens[..., layout.place("rand", order)] = numbers[..., order]
-    out = run(build([hold.build(layout)], layout.width), tokens)
-    for order in layout.orders:
-        held = out[..., layout.place("rand", order)]
-        assert float((held - hold.reference(numbers[..., order], order)).abs().max()) < 1e-9
-    changed = [layout.place("rand", order) for order in layout.orders]
-    rest = [place for place in range(layout.width) if place not in changed]
-    assert torch.equal(out[..., rest], tokens[..., rest]), "nothing else moves"
+    tokens, numbers = tokens_with_random_numbers(layout, n)
+    out = apply([held_numbers.build(layout)], tokens)
+    assert largest(out[..., layout.places("rand")] - held_numbers.reference(numbers)) < 1e-9
+    rest = [place for place in range(layout.width) if place not in layout.places("rand")]
+    assert torch.equal(out[..., rest], tokens[..., rest]), "nothing else changes"
+
+
+def test_numbers_are_held_for_as_many_rounds_as_the_order_says() -> None:
+    numbers = torch.arange(8.0).view(1, 8, 1).expand(-1, -1, 4)
+    held = held_numbers.reference(numbers)[0].T.tolist()
+    assert held[0] == [0, 1, 2, 3, 4, 5, 6, 7]
+    assert held[1] == [0, 0, 2, 2, 4, 4, 6, 6]
+    assert held[3] == [0] * 8
 
 
 @pytest.mark.parametrize("n", SIZES)
 def test_flags_come_with_the_right_probability_and_no_product(n: int) -> None:
     layout = Layout(n, d=1)
-    tokens = random_tokens(layout, batch_for(layout), n)
-    numbers = torch.rand(*tokens.shape[:2], n + 1, generator=torch.Generator().manual_seed(n), dtype=torch.double)
-    for order in layout.orders:
-        tokens[..., layout.place("rand", order)] = numbers[..., order]
-    out = run(build([bernoulli.build(layout, rho, k=1e5)], layout.width), tokens)
-    flags = torch.stack([out[..., layout.place("rand", order)] for order in layout.orders], dim=-1)
-    error = (flags - bernoulli.reference(numbers, n, rho)).abs()
-    assert float((error > 1e-9).double().mean()) < 1e-4, "but for the ramp"
+    tokens, numbers = tokens_with_random_numbers(layout, n)
+    flags = apply([bernoulli_masks.build(layout, inverse_root, k=1e5)], tokens)[..., layout.places("rand")]
+    error = (flags - bernoulli_masks.reference(numbers, inverse_root)).abs()
+    assert float((error > 1e-9).double().mean()) < 1e-4, "except in the ramp"
     for order in layout.orders:
         share, p = float(flags[..., order].mean()), 2 ** (-(n - order) / 2)
         assert share == pytest.approx(p, abs=5 * math.sqrt(p * (1 - p) / flags[..., 0].numel()) + 1e-9)
@@ -122,101 +106,126 @@ def test_flags_come_with_the_right_probability_and_no_product(n: int) -> None:
 
 @pytest.mark.parametrize("pieces", [2, 8, 32, 128])
 def test_the_texts_product_is_as_accurate_as_its_pieces(pieces: int) -> None:
-    grid = torch.linspace(0, 1, 101, dtype=torch.double)
-    x, y = torch.meshgrid(grid, grid, indexing="ij")
-    error = float((bernoulli.product(x, y, pieces) - x * y).abs().max())
-    assert error <= 1.5 / pieces**2
-    assert bernoulli.pieces_for(1.5 / pieces**2) <= pieces + 1
+    assert bernoulli_masks.largest_product_error(pieces) <= 1.5 / pieces**2
+    assert bernoulli_masks.pieces_for(1.5 / pieces**2) <= pieces + 1
 
 
 def test_the_whole_scheduler_is_one_network_of_five_layers() -> None:
-    """Ranks, hold, flags, σ1 and σ2 one after the other equal their references one after the other."""
+    """Ranks, held numbers, flags, σ1 and σ2 in sequence equal their references in sequence."""
     layout = Layout(4, d=2)
-    tokens = random_tokens(layout, 64, 3)
-    for order in layout.orders:
-        tokens[..., layout.place("rand", order)] = 0.0
+    tokens = random_tokens(layout, 3, batch=64)
+    tokens[..., layout.places("rand")] = 0.0
     layers = [
         ranks.build(layout, 1e5),
-        hold.build(layout),
-        Layer(mlp=bernoulli.build(layout, rho, 1e5).mlp),
+        held_numbers.build(layout),
+        bernoulli_masks.build(layout, inverse_root, 1e5),
         sigma1.build(layout),
         sigma2.build(layout),
     ]
-    out = run(build(layers, layout.width), tokens)
+    drawn = torch.stack([ranks.reference(tokens[..., place]) for place in layout.places("noise")], dim=-1)
     expected = tokens.clone()
-    drawn = [hold.reference(ranks.reference(tokens[..., layout.place("noise", m)]), m) for m in layout.orders]
-    flags = bernoulli.reference(torch.stack(drawn, dim=-1), layout.n, rho)
-    for order in layout.orders:
-        expected[..., layout.place("rand", order)] = flags[..., order]
+    expected[..., layout.places("rand")] = bernoulli_masks.reference(held_numbers.reference(drawn), inverse_root)
     expected = sigma2.reference(sigma1.reference(expected, layout), layout)
-    share = float(((out - expected).abs().amax(-1) > 1e-9).double().mean())
+    share = float(((apply(layers, tokens) - expected).abs().amax(-1) > 1e-9).double().mean())
     assert share < 1e-3
-    assert sizes(layers, layout.width).heads == 4 * (layout.n + 1)
+    assert sizes(layers).heads == 4 * (layout.n + 1)
 
 
 @pytest.mark.parametrize("n", SIZES)
 def test_a_restart_forgets_what_the_test_matrix_lists_and_nothing_else(n: int) -> None:
     layout = Layout(n, d=2)
-    tokens = random_tokens(layout, batch_for(layout), n)
+    tokens = random_tokens(layout, n)
     gates = (torch.rand(tokens.shape[:2], generator=torch.Generator().manual_seed(n)) > 0.5).double()
-    place = layout.place("noise", 0)  # an entry that is not reset carries the gate here
-    tokens[..., place] = gates
+    tokens[..., layout.place("noise", 0)] = gates  # an entry that is not reset carries the gate here
     layer = restart.build(layout, layout.unit("noise", 0), largest=100.0)
-    out = run(build([layer], layout.width), tokens)
-    assert float((out - restart.reference(tokens, gates, layout)).abs().max()) < 1e-9
+    assert largest(apply([layer], tokens) - restart.reference(tokens, gates, layout)) < 1e-9
     assert len(restart.reset_places(layout)) == 4 * (n + 1) + 3
-    assert layer.mlp is not None
-    assert layer.mlp.first.shape[0] == 4 * len(restart.reset_places(layout)), "four hidden units an entry"
+    assert layer.hidden == 4 * len(restart.reset_places(layout)), "four hidden units per entry"
 
 
 @pytest.mark.parametrize("n", SIZES)
 def test_the_tests_fire_where_algorithm_2_says(n: int) -> None:
-    entries, ceiling = stationarity.Entries(n), 50.0
+    at, ceiling = stationarity_tests.coordinates(n), 50.0
     generator = torch.Generator().manual_seed(n)
-    vectors = torch.zeros(4000, entries.width, dtype=torch.double)
+
+    def normal(size: int) -> Tensor:
+        return torch.randn(4000, size, generator=generator, dtype=torch.double)
 
     def rho_hat(t: int) -> float:
-        return 0.05 / math.sqrt(t)
+        return 0.05 * inverse_root(t)
 
-    for order in range(n + 1):
-        vectors[:, entries.average(order)] = torch.randn(4000, generator=generator, dtype=torch.double)
-        vectors[:, entries.ends(order)] = (torch.rand(4000, generator=generator) < 0.3).double()
-    vectors[:, entries.bound] = ceiling - torch.randn(4000, generator=generator, dtype=torch.double) - 2
-    vectors[:500, entries.bound] = 0.0  # no bound yet
-    vectors[:, entries.auxiliary] = torch.randn(4000, generator=generator, dtype=torch.double) + 1
-    vectors[:, entries.hoped] = torch.randn(4000, generator=generator, dtype=torch.double) - 1
-    vectors[:, entries.allowed] = torch.rand(4000, generator=generator, dtype=torch.double)
-    vectors[:, entries.one] = 1.0
-    network = build(stationarity.build(entries, rho_hat, ceiling, k=1e5), entries.width)
-    out = run(network, vectors.unsqueeze(1)).squeeze(1)
-    bound, fails = stationarity.reference(vectors, entries, rho_hat, ceiling)
+    vectors = torch.zeros(4000, at.width, dtype=torch.double)
+    vectors[:, at["average"]] = normal(n + 1)
+    vectors[:, at["ends"]] = (normal(n + 1) > 0.5).double()
+    vectors[:, at["bound"]] = ceiling - normal(1) - 2
+    vectors[:500, at["bound"]] = 0.0  # no bound yet
+    vectors[:, at["auxiliary"]] = normal(1) + 1
+    vectors[:, at["excess"]] = normal(1) - 1
+    vectors[:, at["allowed"]] = normal(1).abs()
+    vectors[:, at["one"]] = 1.0
+    out = apply(stationarity_tests.build(n, rho_hat, ceiling, k=1e5), vectors.unsqueeze(1)).squeeze(1)
+    bound, fails = stationarity_tests.reference(vectors, n, rho_hat, ceiling)
     assert 0.05 < float(fails.double().mean()) < 0.95, "both outcomes occur"
-    assert float((ceiling - out[:, entries.bound] - bound).abs().max()) < 1e-9
-    assert indicator.ramp_share(stationarity.margins(vectors, entries, rho_hat, ceiling), 1e5) < 1e-4
-    error = (out[:, entries.fails] - fails.double()).abs()
-    assert float((error > 1e-9).double().mean()) < 1e-3, "but for the ramp"
+    assert largest(ceiling - out[:, at["bound"]].squeeze(1) - bound) < 1e-9
+    assert indicator.ramp_share(stationarity_tests.margins(vectors, n, rho_hat, ceiling)[1], 1e5) < 1e-4
+    error = (out[:, at["fails"]].squeeze(1) - fails.double()).abs()
+    assert float((error > 1e-9).double().mean()) < 1e-3, "except in the ramp"
 
 
-def test_a_part_of_a_token_can_be_put_back_where_the_data_lives() -> None:
+def test_the_reference_of_the_tests_compares_as_algorithm_2_does() -> None:
+    """U is the smaller of old bound and new value; only an order that ends can fail Test 1; Test 2 needs none."""
+    at, ceiling = stationarity_tests.coordinates(1), 50.0
+    cases = [  # averages, which orders end, bound, value, excess, allowed; U, whether it fails
+        ((3.0, 3.0), (0, 0), 1.0, 2.0, 0.0, 1.0, 1.0, False),
+        ((3.0, 0.0), (1, 0), 1.0, 2.0, 0.0, 1.0, 1.0, True),
+        ((3.0, 0.0), (0, 1), 1.0, 2.0, 0.0, 1.0, 1.0, False),
+        ((1.88, 1.65), (1, 1), 1.0, 2.0, 0.0, 1.0, 1.0, True),  # 1.88 < 1 + 9ρ̂(1) = 1.9, but 1.65 > 1 + 9ρ̂(2)
+        ((1.88, 1.65), (1, 0), 1.0, 2.0, 0.0, 1.0, 1.0, False),
+        ((0.0, 0.0), (0, 0), 1.0, 0.5, 1.1, 1.0, 0.5, True),
+    ]
+    vectors = torch.zeros(len(cases), at.width, dtype=torch.double)
+    for row, (averages, ends, bound, value, excess, allowed, _, _) in zip(vectors, cases, strict=True):
+        row[at["average"]], row[at["ends"]] = torch.tensor(averages).double(), torch.tensor(ends).double()
+        row[at["bound"]], row[at["auxiliary"]] = ceiling - bound, value
+        row[at["excess"]], row[at["allowed"]] = excess, allowed
+    bounds, fails = stationarity_tests.reference(vectors, 1, lambda t: 0.1 * inverse_root(t), ceiling)
+    assert bounds.tolist() == [case[-2] for case in cases]
+    assert fails.tolist() == [case[-1] for case in cases]
+
+
+@pytest.mark.parametrize("n", [0, 1, 3, 6])
+def test_sums_over_all_rounds_and_over_windows(n: int) -> None:
+    layout = Layout(n, d=1)
+    tokens = empty_tokens(layout, 16)
+    generator = torch.Generator().manual_seed(n)
+    rewards, values = torch.randn(2, 16, layout.rounds, generator=generator, dtype=torch.double)
+    tokens[..., layout.place("reward")], tokens[..., layout.place("active_auxiliary")] = rewards, values
+    out = apply([sums.build(layout)], tokens)
+    assert largest(out[..., layout.place("reward_sum")] - sums.reference(rewards)) < 1e-9
+    assert largest(out[..., layout.place("auxiliary_sum")] - sums.reference(values)) < 1e-9
+    for order in layout.orders:
+        assert largest(out[..., layout.place("window_sum", order)] - sums.reference(rewards, 2**order)) < 1e-9
+
+
+def test_a_part_of_a_token_can_be_put_back_on_the_datas_subspace() -> None:
     d, parts, width = 3, 5, 20
-    comp, decomp = compression.compress(d, parts, width), compression.decompress(d, parts, width)
+    compress = compression.compression_matrix(d, parts, width)
     data = torch.zeros(100, width, dtype=torch.double)
     data[:, :d] = torch.randn(100, d, generator=torch.Generator().manual_seed(0), dtype=torch.double)
-    for part in range(parts):
-        assert torch.equal(data @ comp[part].T @ decomp[part].T, data)
-        assert int(torch.linalg.matrix_rank(decomp[part] @ comp[part])) == d <= width // parts, "it cannot be I_D"
+    assert torch.equal(data @ compress.T @ compress, data)
+    assert int(torch.linalg.matrix_rank(compress.T @ compress)) == d <= width // parts, "it cannot be I_D"
 
 
 @pytest.mark.parametrize("n", SIZES)
-def test_compressed_masked_selected_and_decompressed_is_the_data_where_an_order_lives(n: int) -> None:
+def test_compressed_masked_selected_and_decompressed_is_the_data_where_an_order_is_live(n: int) -> None:
     layout = Layout(n, d=3)
-    tokens = random_tokens(layout, batch_for(layout), n)
+    tokens = random_tokens(layout, n)
     for order in layout.orders[1:]:
         tokens[..., layout.x(order)] = 0.0
-    data, lives = tokens[..., layout.x(0)], column(tokens, layout, "rand").amax(dim=-1)
-    out = run(build(compression.build(layout), layout.width), tokens)
-    assert float((compression.read(out, layout) - data * lives.unsqueeze(-1)).abs().max()) < 1e-9
-    assert float(lives.mean()) > 0, "some order lives somewhere"
+    live = tokens[..., layout.places("rand")].amax(dim=-1, keepdim=True)
+    out = apply(compression.build(layout), tokens)
+    assert largest(compression.read(out, layout) - tokens[..., layout.x(0)] * live) < 1e-9
+    assert float(live.mean()) > 0, "some order is live somewhere"
 
 
 def test_the_indicator_is_exact_outside_its_ramp() -> None:

@@ -37,7 +37,7 @@ from driftformer.plots.curves import Column, draw_grid, draw_sweep
 from driftformer.simulation.engines import Engine, opened
 from driftformer.simulation.rollout import check_device
 from driftformer.storage.files import MEND, read_json, tidy, write_json
-from driftformer.theory.write import CHECKED, check_theory
+from driftformer.theory.save_checks import CHECKED, check_theory
 
 ABOUT = "reproduction.json"
 KEPT = Path(experiments.__file__).parent / "kept"

@@ -1,1 +1,1 @@
-"""Transformers that act in context: plain modules that know nothing about a bandit's rules."""
+"""Transformers that act in context: plain modules that know nothing about the rules of a bandit."""

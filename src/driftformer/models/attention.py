@@ -1,4 +1,4 @@
-"""Which attention a policy's GPT-2 uses: our kernels where they apply (a GPU with Triton), torch's own elsewhere."""
+"""The attention of a policy's GPT-2: our kernels where they apply (a GPU with Triton), torch's elsewhere."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAME = "driftformer"
 
 @lru_cache
 def have_kernels() -> bool:
-    """Whether Triton can be imported; it comes with torch's GPU builds."""
+    """Whether there is a GPU and Triton, which comes with torch's GPU builds."""
     try:
         import triton  # noqa: F401
     except ImportError:
@@ -35,7 +35,7 @@ def attend(
     slots: KeyValues | None = None,
     **other: Any,
 ) -> tuple[Tensor, None]:
-    """Attention of `[B, M, q, D/M]` queries, to `[B, q, M, D/M]`, in the shape that transformers asks for."""
+    """Attention of queries `[B, M, q, D/M]` to `[B, q, M, D/M]`, with the signature that transformers asks for."""
     if isinstance(slots, GraphCache):
         return slots.attend(query, key, value, scaling), None
     whole = attention_mask is None and query.shape[2] == key.shape[2] > 1
@@ -50,7 +50,7 @@ def attend(
 
 
 def _attend_one(query: Tensor, key: Tensor, value: Tensor, scaling: float) -> Tensor:
-    """One token over all filled slots on a CPU: two products of matrix and vector, with less overhead than torch's."""
+    """One token over all filled slots on a CPU: two matrix-vector products, cheaper than torch's attention."""
     batch, heads, _, size = query.shape
     column = query.reshape(-1, 1, size).transpose(1, 2)  # [B·M, D/M, 1]
     scores = torch.bmm(key.flatten(0, 1), column).view(batch * heads, 1, -1)  # [B·M, 1, n]

@@ -1,7 +1,7 @@
-"""Keys and values of the tokens that a policy has seen, one row a problem.
+"""Keys and values of the tokens that a policy has seen, one row per problem.
 
-Every tensor has a leading batch dimension, so that rows can be taken, put back and begun again one by one, as MASTER
-does with any agent's state. Attention reads the filled slots only: in round t, not the whole horizon.
+Every tensor has a leading batch dimension, so that single rows can be taken out, put back and reset, as MASTER does
+with the state of any agent. Attention reads only the filled slots, not the whole horizon.
 """
 
 from __future__ import annotations
@@ -16,32 +16,30 @@ from driftformer.models.configuration import PolicyConfig
 
 
 class KeyValues(Protocol):
-    """What an attention layer asks of a cache."""
+    """What an attention layer needs from a cache."""
 
     def update(self, keys: Tensor, values: Tensor, layer_idx: int) -> tuple[Tensor, Tensor]:
-        """Take in the keys and values `[B, M, q, D/M]` of new tokens; those of all tokens so far."""
+        """Store the keys and values `[B, M, q, D/M]` of new tokens and return those of all tokens so far."""
         ...
 
 
 @dataclass(frozen=True)
 class Slots:
-    """Room for the keys and values of each layer: `[B, heads, tokens, D/M]`, one row a problem."""
+    """Space for the keys and values of each layer, `[B, heads, tokens, D/M]`, one row per problem."""
 
     keys: tuple[Tensor, ...]
     values: tuple[Tensor, ...]
 
 
 def empty_slots(config: PolicyConfig, batch: int, tokens: int, device: torch.device, dtype: torch.dtype) -> Slots:
-    """Room for some tokens of each problem."""
+    """Empty slots for so many tokens of each problem."""
     shape = (batch, config.heads, tokens, config.head_size)
-    keys, values = (
-        tuple(torch.zeros(shape, device=device, dtype=dtype) for _ in range(config.layers)) for _ in range(2)
-    )
-    return Slots(keys, values)
+    zeros = [torch.zeros(shape, device=device, dtype=dtype) for _ in range(2 * config.layers)]
+    return Slots(tuple(zeros[: config.layers]), tuple(zeros[config.layers :]))
 
 
 class TogetherCache:
-    """All rows are at the same token: new ones go to slots `start`, `start + 1`, …"""
+    """All rows are at the same token: new tokens go to slots `start`, `start + 1`, …"""
 
     def __init__(self, slots: Slots, start: int) -> None:
         self._slots, self._start = slots, start
@@ -55,31 +53,26 @@ class TogetherCache:
 
 
 class ApartCache:
-    """Every row has its own place: new tokens go to the slots `places` `[B, q]`."""
+    """Each row is at its own token: new tokens go to the slots `places` `[B, q]`."""
 
     def __init__(self, slots: Slots, places: Tensor, filled: int) -> None:
         self._slots, self._filled = slots, filled
         self._places = places[:, None, :, None]  # [B, 1, q, 1]
 
     def update(self, keys: Tensor, values: Tensor, layer_idx: int) -> tuple[Tensor, Tensor]:
-        held = (
-            self._slots.keys[layer_idx][:, :, : self._filled],
-            self._slots.values[layer_idx][:, :, : self._filled],
-        )
-        places = self._places.expand_as(keys)
-        held[0].scatter_(2, places, keys)
-        held[1].scatter_(2, places, values)
-        return held
+        stop, places = self._filled, self._places.expand_as(keys)
+        held = self._slots.keys[layer_idx][:, :, :stop], self._slots.values[layer_idx][:, :, :stop]
+        return held[0].scatter_(2, places, keys), held[1].scatter_(2, places, values)
 
 
 class GraphCache:
-    """All rows are at the same token, whose place `start` is in the device's memory: rounds of a captured graph."""
+    """All rows are at the same token, whose slot `start` is in device memory: for the rounds of a captured graph."""
 
     def __init__(self, slots: Slots, start: Tensor) -> None:
         self._slots, self._start, self._layer = slots, start, 0
 
     def update(self, keys: Tensor, values: Tensor, layer_idx: int) -> tuple[Tensor, Tensor]:
-        """The new ones as they are: `attend`, which follows at once, stores them."""
+        """Return the new ones as they are; `attend`, which follows at once, stores them."""
         self._layer = layer_idx
         return keys, values
 

@@ -1,18 +1,20 @@
-"""Policies on disk: config.json and model.safetensors, as transformers writes them; checked before they are used.
+"""Policies on disk: config.json and model.safetensors, as transformers writes them, checked before use.
 
-A policy may come from a stranger. Only these two files are ever opened: numbers and JSON, no pickle, no code. Of the
-config only the sizes are taken, and they are held against the weights; whatever else it says is not looked at. Weights
-that a training wrote carry a checksum and those sizes.
+A policy may come from a stranger. Only these two files are ever opened: numbers and JSON, no pickle, no code. Only the
+sizes are taken from the config, and they are compared with the weights; everything else in it is ignored. Weights that
+a training wrote carry a checksum and those sizes.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors.torch import load, save
+from torch import Tensor
 
 from driftformer.errors import InputError
 from driftformer.models.configuration import PolicyConfig
@@ -24,12 +26,13 @@ from driftformer.storage.tensors import Broken, parse, read_sealed, seal
 CONFIG = "config.json"
 LARGEST_CONFIG = 2**20
 """Bytes."""
+_AGAIN = "copy or train it again"
 _NUMBERS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 SIZES = ("form", "backbone", "dim", "arms", "horizon", "layers", "heads", "width")
 
 
 def save_policy(policy: InContextPolicy, folder: Path, dtype: torch.dtype = torch.bfloat16) -> None:
-    """Write a policy, by default with weights of two bytes; `InContextPolicy.from_pretrained(folder)` reads it too."""
+    """Write a policy, by default with two bytes per weight; `InContextPolicy.from_pretrained(folder)` reads it too."""
     weights = {name: value.detach().to("cpu", dtype).contiguous() for name, value in policy.state_dict().items()}
     config = PolicyConfig(**policy_sizes(policy.config), architectures=[type(policy).__name__], dtype=str(dtype)[6:])
     sealed = seal(save(weights, metadata={"format": "pt"}), policy_sizes(config))
@@ -38,42 +41,38 @@ def save_policy(policy: InContextPolicy, folder: Path, dtype: torch.dtype = torc
 
 
 def policy_sizes(config: PolicyConfig) -> dict[str, Any]:
-    """What a config says about a policy's form and size."""
+    """The form and sizes of a policy."""
     return {name: getattr(config, name) for name in SIZES}
 
 
 def read_policy(folder: Path) -> InContextPolicy:
-    """A policy in float32, ready to play; refuses what is broken, of another kind, or not a number."""
-    config = _read_config(folder / CONFIG)
-    path = folder / WEIGHTS
+    """A policy in float32, ready to play; refuses one that is broken, of another kind, or has NaN weights."""
+    config, path = _read_config(folder / CONFIG), folder / WEIGHTS
     if not path.exists():
         raise InputError(f"policy {folder} has no {WEIGHTS}; name a folder that a training or save_pretrained wrote")
     try:
         weights, text = read_sealed(path, load)
-        about = parse(text) if text else {}
+        written = parse(text) if text else {}
     except Broken as error:
-        raise InputError(f"policy {path} is broken or cut off ({error}); copy or train it again") from None
+        raise InputError(f"policy {path} is broken or cut off ({error}); {_AGAIN}") from None
     for name, size in policy_sizes(config).items():
-        if about and about.get(name) != size:
+        if written and written.get(name) != size:
             raise InputError(
                 f"policy {folder / CONFIG} says that {name} is {size}, but {WEIGHTS} was written with "
-                f"{about.get(name)!r:.60}; copy or train it again"
+                f"{written.get(name)!r:.60}; {_AGAIN}"
             )
     if len(weights) < config.layers:
-        raise InputError(
-            f"policy {path} has {len(weights)} tensors, too few for the {config.layers} layers that {CONFIG} claims; "
-            "copy or train it again"
-        )
+        claim = f"the {config.layers} layers that {CONFIG} claims"
+        raise InputError(f"policy {path} has {len(weights)} tensors, too few for {claim}; {_AGAIN}")
     with torch.device("meta"):
         policy = InContextPolicy(config)
-    expected = {name: value.shape for name, value in policy.state_dict().items()}
-    found = {name: value.shape for name, value in weights.items()}
-    if expected != found:
-        name = next(name for name in [*expected, *found] if expected.get(name) != found.get(name))
-        raise InputError(
-            f"policy {path} is of another architecture than its {CONFIG} says: {name} is "
-            f"{_shape(found.get(name))} there, {_shape(expected.get(name))} is expected"
-        )
+    expected, found = _shapes(policy.state_dict()), _shapes(weights)
+    for name in [*expected, *found]:
+        if expected.get(name) != found.get(name):
+            raise InputError(
+                f"policy {path} has another architecture than its {CONFIG}: {name} is "
+                f"{found.get(name, 'missing')}, expected {expected.get(name, 'missing')}; {_AGAIN}"
+            )
     for name, value in weights.items():
         if value.dtype not in _NUMBERS:
             raise InputError(f"policy {path} has {value.dtype} in {name}; save it in float32, bfloat16 or float16")
@@ -84,19 +83,16 @@ def read_policy(folder: Path) -> InContextPolicy:
     return policy.requires_grad_(False)
 
 
-def _shape(shape: torch.Size | None) -> str:
-    return "missing" if shape is None else str(list(shape))
+def _shapes(weights: Mapping[str, Tensor]) -> dict[str, list[int]]:
+    return {name: list(value.shape) for name, value in weights.items()}
 
 
 def _read_config(path: Path) -> PolicyConfig:
     if not path.exists():
         raise InputError(f"policy {path.parent} has no {path.name}; name a folder that holds a policy")
-    settings = read_json(path, LARGEST_CONFIG, "copy or train it again")
-    kind = settings.get("model_type")
-    if kind != PolicyConfig.model_type:
-        raise InputError(
-            f"policy {path.parent} is of kind {kind!r:.60}; a {PolicyConfig.model_type!r} one is needed: name another"
-        )
+    settings = read_json(path, LARGEST_CONFIG, _AGAIN)
+    if (kind := settings.get("model_type")) != PolicyConfig.model_type:
+        raise InputError(f"policy {path.parent} is of kind {kind!r:.60}; name one of kind {PolicyConfig.model_type!r}")
     try:
         return PolicyConfig(**{name: settings[name] for name in SIZES if name in settings})
     except InputError as error:

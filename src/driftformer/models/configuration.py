@@ -1,8 +1,8 @@
-"""The size and form of a policy, as it stands in a checkpoint's config.json."""
+"""The form and size of a policy, as stored in the config.json of a checkpoint."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from transformers import PreTrainedConfig
 
@@ -13,23 +13,23 @@ Backbone = Literal["gpt2", "relu"]
 
 
 def tokens_in(form: Form, rounds: int) -> int:
-    """Tokens of a trajectory: 2T−1 in the paper's form, T in the pointer's."""
+    """The number of tokens in a trajectory: 2T−1 in the paper's form, T in the pointer form."""
     return 2 * rounds - 1 if form == "paper" else rounds
 
 
 MOST_PARAMETERS = 2 * 10**9
-"""8 GB in float32. A config may come from a stranger, and nothing is allocated before it is checked."""
+"""8 GB in float32. A config may come from a stranger, so it is checked before anything is allocated."""
 _MOST = {"layers": 1000, "heads": 1000}
 
 
 def _parameters(form: Form, dim: int, arms: int, horizon: int, layers: int, width: int) -> int:
-    """About how many parameters a policy of these sizes has: blocks, positions, embeddings, head."""
+    """Roughly how many parameters a policy of these sizes has: blocks, positions, embeddings and head."""
     offered, outcome = (arms * dim, 2 * dim + 2 * arms) if form == "paper" else (0, 2 * dim)
     return width * (12 * layers * width + tokens_in(form, horizon) + offered + outcome + max(dim, arms))
 
 
 class PolicyConfig(PreTrainedConfig):  # type: ignore[no-untyped-call]
-    """Everything needed to build a policy before its weights are read."""
+    """Everything needed to build a policy before reading its weights."""
 
     model_type = "driftformer"
 
@@ -45,15 +45,15 @@ class PolicyConfig(PreTrainedConfig):  # type: ignore[no-untyped-call]
         width: int = 256,
         **other: Any,
     ) -> None:
-        require_choice("form", form, ("paper", "pointer"))
-        require_choice("backbone", backbone, ("gpt2", "relu"))
+        require_choice("form", form, get_args(Form))
+        require_choice("backbone", backbone, get_args(Backbone))
         sizes = {"dim": dim, "arms": arms, "horizon": horizon, "layers": layers, "heads": heads, "width": width}
         for name, size in sizes.items():
             require_count(name, size, most=_MOST.get(name, 100_000))
         if (count := _parameters(form, dim, arms, horizon, layers, width)) > MOST_PARAMETERS:
             raise InputError(
                 f"layers is {layers}, width {width}, horizon {horizon}, dim {dim} and arms {arms}: about {count:.1e} "
-                f"parameters; give sizes that make at most {MOST_PARAMETERS:.0e}"
+                f"parameters; choose sizes with at most {MOST_PARAMETERS:.0e}"
             )
         if width % heads:
             raise InputError(f"width is {width} and heads is {heads}; the width must be a multiple of the heads")
@@ -67,7 +67,7 @@ class PolicyConfig(PreTrainedConfig):  # type: ignore[no-untyped-call]
         return 2 if self.form == "paper" else 1
 
     def tokens_in(self, rounds: int) -> int:
-        """What is read up to the choice of some round."""
+        """How many tokens are read before the choice of a round."""
         return tokens_in(self.form, rounds)
 
     @property

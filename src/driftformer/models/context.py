@@ -1,9 +1,9 @@
-"""Play a policy round by round: what it has seen lies in a cache, so a round costs one or two tokens, not all.
+"""Play a policy round by round. A cache holds what it has seen, so a round costs one or two tokens, not all of them.
 
-In the paper's form the outcome of a round is read together with the next state: two tokens in one pass. Rows may stand
-at different rounds, or begin again at any time: a row of zeros is a problem that has seen nothing. A row in its first
-round has no outcome to read; what is read in its place goes to the slot after the state, where no one looks before the
-true outcome is written there.
+In the paper's form the outcome of a round is read together with the next state: two tokens in one pass. Rows may be at
+different rounds and may restart at any time: a row of zeros is a problem that has seen nothing. A row in its first
+round has no outcome to read; the placeholder goes to the slot after the state, which nothing reads until the true
+outcome is written there.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ import torch
 from torch import Tensor
 
 from driftformer.models.cache import ApartCache, Slots, TogetherCache, empty_slots
-from driftformer.models.incontext import InContextPolicy, causal
+from driftformer.models.incontext import InContextPolicy
+from driftformer.models.relu_transformer import causal
 
 
 @dataclass(frozen=True)
 class Context:
-    """What a batch of problems has shown so far, one row a problem."""
+    """What a batch of problems has shown so far, one row per problem."""
 
-    slots: Slots  # keys and values of the tokens that were read
+    slots: Slots  # keys and values of the tokens read so far
     rounds: Tensor  # [B] rounds played
     x: Tensor  # [B, d] the last arm's features
     arm: Tensor  # [B] its place in the action set
@@ -30,7 +31,7 @@ class Context:
 
 
 def begin(policy: InContextPolicy, batch: int, rounds: int) -> Context:
-    """Contexts that have seen nothing and can hold some rounds."""
+    """Empty contexts with space for so many rounds."""
     config, device, dtype = policy.config, policy.head.weight.device, policy.head.weight.dtype
     count = torch.zeros(batch, dtype=torch.long, device=device)
     zero = torch.zeros(batch, dtype=dtype, device=device)
@@ -40,9 +41,9 @@ def begin(policy: InContextPolicy, batch: int, rounds: int) -> Context:
 
 
 def read_history(policy: InContextPolicy, played: Tensor, arms: Tensor, rewards: Tensor, seen: Tensor) -> Context:
-    """The context after some rounds, read in one pass: `[B, n, A, d]` offered arms and `[B, n]` what came of them.
+    """The context after n rounds, read in one pass: offered arms `[B, n, A, d]` and their outcomes `[B, n]`.
 
-    It can hold the policy's whole horizon.
+    It has space for the policy's whole horizon.
     """
     batch, rounds = arms.shape
     context = begin(policy, batch, policy.config.horizon)
@@ -57,15 +58,15 @@ def read_history(policy: InContextPolicy, played: Tensor, arms: Tensor, rewards:
 
 
 def record(context: Context, x: Tensor, arm: Tensor, reward: Tensor, seen: Tensor) -> Context:
-    """The context after a round; it is read when the next one is."""
+    """The context after a round, whose outcome is read together with the next round."""
     return replace(context, rounds=context.rounds + 1, x=x, arm=arm, reward=reward, seen=seen)
 
 
 def logits_together(policy: InContextPolicy, context: Context, features: Tensor, t: int) -> Tensor:
-    """Logits `[B, A]` of round t, counted from 1, where all rows stand; fills the context's slots."""
+    """Logits `[B, A]` of round t, from 1, at which all rows are; fills the slots of the context."""
     tokens = _tokens(policy, context, features)
-    first_outcome = policy.config.form == "paper" and t == 1
-    tokens = tokens[:, 1:] if first_outcome else tokens
+    if policy.config.form == "paper" and t == 1:  # there is no outcome yet
+        tokens = tokens[:, 1:]
     stop = policy.config.tokens_in(t)
     start = stop - tokens.shape[1]
     places = torch.arange(start, stop, device=tokens.device).unsqueeze(0)
@@ -75,11 +76,11 @@ def logits_together(policy: InContextPolicy, context: Context, features: Tensor,
 
 
 def logits_apart(policy: InContextPolicy, context: Context, features: Tensor) -> Tensor:
-    """Logits `[B, A]` of each row's own next round; fills the context's slots."""
+    """Logits `[B, A]` of each row's own next round; fills the slots of the context."""
     tokens = _tokens(policy, context, features)
     if policy.config.form == "paper":
         state = 2 * context.rounds
-        outcome = torch.where(context.rounds == 0, 1, state - 1)  # nothing to read yet: out of sight behind the state
+        outcome = torch.where(context.rounds == 0, 1, state - 1)  # nothing to read yet: hidden behind the state
         places = torch.stack([outcome, state], dim=1)  # [B, 2]
     else:
         places = context.rounds.unsqueeze(1)
@@ -91,20 +92,19 @@ def logits_apart(policy: InContextPolicy, context: Context, features: Tensor) ->
 
 
 def next_logits(policy: InContextPolicy, context: Context, features: Tensor) -> Tensor:
-    """Logits `[B, A]` of the next round, wherever the rows stand."""
-    first, last = int(context.rounds.min()), int(context.rounds.max())
-    if first == last:
+    """Logits `[B, A]` of the next round, whether or not all rows are at the same one."""
+    if (first := int(context.rounds.min())) == int(context.rounds.max()):
         return logits_together(policy, context, features, first + 1)
     return logits_apart(policy, context, features)
 
 
 def _needs_mask(policy: InContextPolicy, tokens: Tensor) -> bool:
-    """One new token sees everything that is filled."""
+    """A single new token sees every filled slot."""
     return tokens.shape[1] > 1 or policy.config.backbone == "relu"
 
 
 def _tokens(policy: InContextPolicy, context: Context, features: Tensor) -> Tensor:
-    """What is read in a round, `[B, q, D]`."""
+    """The tokens of a round, `[B, q, D]`."""
     outcome = policy.outcome_token(context.x, context.arm, context.reward, context.seen)
     if policy.config.form == "pointer":
         return outcome.unsqueeze(1)

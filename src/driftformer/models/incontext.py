@@ -1,13 +1,13 @@
 """Alg_θ, the algorithm that a transformer induces (Section 2.3), in two forms on one backbone.
 
-`paper`: two tokens a round, h(s_t) for the offered arms and h(a_t, r_t) for what came of it; a linear map of the last
-state token to A logits. It has seen a fixed number of arms in a fixed order.
+`paper`: two tokens per round, h(s_t) for the offered arms and h(a_t, r_t) for the outcome, and a linear map from the
+last state token to A logits. The number and order of arms are fixed.
 
-`pointer`: one token a round, for what came of the last one; logits are inner products of a read-out of it with each
-arm's features. It serves any number of arms and does not care about their order.
+`pointer`: one token per round, for the last outcome; the logits are inner products of its read-out with the features of
+each arm. Any number of arms will do, in any order.
 
-h(a, r) is linear in the chosen arm's features x, in r·x, in r and in whether the reward was seen at all; in the paper's
-form also in the arm's place among the others and in r times that.
+h(a, r) is linear in the chosen arm's features x, in r·x, in r, and in whether the reward was seen at all; in the
+paper's form also in the arm's place among the others, and in r times that.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from transformers import GPT2Config, GPT2Model, PreTrainedModel
 from driftformer.models import attention
 from driftformer.models.cache import KeyValues
 from driftformer.models.configuration import PolicyConfig
-from driftformer.models.relu_transformer import ReLUTransformer
+from driftformer.models.relu_transformer import ReLUTransformer, causal
 
 
 class InContextPolicy(PreTrainedModel):  # type: ignore[no-untyped-call]
-    """A transformer that reads what has happened and says which arm to play."""
+    """A transformer that reads a history and chooses an arm."""
 
     config_class = PolicyConfig
     base_model_prefix = "policy"
@@ -41,12 +41,13 @@ class InContextPolicy(PreTrainedModel):  # type: ignore[no-untyped-call]
         if config.form == "paper":
             self.embed_state = nn.Linear(config.arms * config.dim, config.width)
         self.positions = nn.Embedding(config.tokens_in(config.horizon), config.width)
-        self.backbone: Any = _gpt2(config) if config.backbone == "gpt2" else _relu(config)
+        relu = config.backbone == "relu"
+        self.backbone: Any = ReLUTransformer(config.width, config.heads, config.layers) if relu else _gpt2(config)
         self.head = nn.Linear(config.width, config.arms if config.form == "paper" else config.dim)
         self.post_init()  # type: ignore[no-untyped-call]
 
     def _init_weights(self, module: nn.Module) -> None:
-        """Small weights everywhere; tokens and positions start small enough for the first layers to matter."""
+        """Small weights everywhere; tokens and positions are small enough for the first layers to matter."""
         if isinstance(module, (nn.Linear, nn.Embedding)):
             nn.init.normal_(module.weight, std=0.02)
             if isinstance(module, nn.Linear) and module.bias is not None:
@@ -58,15 +59,15 @@ class InContextPolicy(PreTrainedModel):  # type: ignore[no-untyped-call]
 
     @classmethod
     def from_pretrained(cls, *source: Any, **options: Any) -> Any:
-        """As transformers has it, but from safetensors only: a pickle is never opened."""
+        """As in transformers, but from safetensors only: a pickle is never opened."""
         return super().from_pretrained(*source, **{**options, "use_safetensors": True})
 
     def embeddings(self) -> list[nn.Linear]:
-        """What turns observations into tokens."""
+        """The layers that turn observations into tokens."""
         return [self.embed_outcome] + ([self.embed_state] if self.config.form == "paper" else [])
 
     def outcome_token(self, x: Tensor, arm: Tensor, reward: Tensor, seen: Tensor) -> Tensor:
-        """h(a, r): features `[…, d]`, arm, reward and whether it was seen `[…]` as a token `[…, D]`."""
+        """h(a, r): features `[…, d]`, arm, reward and whether it was seen, `[…]` each, as a token `[…, D]`."""
         known = (reward * seen).unsqueeze(-1)
         parts = [x, known * x, known, seen.unsqueeze(-1)]
         if self.config.form == "paper":
@@ -79,7 +80,7 @@ class InContextPolicy(PreTrainedModel):  # type: ignore[no-untyped-call]
         return cast(Tensor, self.embed_state(features.flatten(-2)))
 
     def run(self, tokens: Tensor, places: Tensor, visible: Tensor | None, cache: KeyValues | None) -> Tensor:
-        """The backbone on tokens `[B, q, D]` at places `[B or 1, q]`; without `visible`, each sees all up to itself."""
+        """The backbone on tokens `[B, q, D]` at places `[B or 1, q]`; by default each sees all up to itself."""
         hidden = tokens + self.positions(places).to(tokens.dtype)
         if self.config.backbone == "relu":
             if visible is None:
@@ -90,12 +91,12 @@ class InContextPolicy(PreTrainedModel):  # type: ignore[no-untyped-call]
         return cast(Tensor, self.backbone.ln_f(hidden))
 
     def logits(self, hidden: Tensor, features: Tensor) -> Tensor:
-        """Read-outs `[…, D]` to one number for each arm, `[…, A]`."""
+        """From read-outs `[…, D]` to one number for each arm, `[…, A]`."""
         read: Tensor = self.head(hidden)
         return read if self.config.form == "paper" else (features @ read.unsqueeze(-1)).squeeze(-1)
 
     def trajectory_tokens(self, features: Tensor, arms: Tensor, rewards: Tensor, seen: Tensor) -> Tensor:
-        """All that is read up to the last round's choice: T tokens, or 2T−1 in the paper's form."""
+        """All tokens read before the last choice: T of them, or 2T−1 in the paper's form."""
         index = arms[..., None, None].expand(-1, -1, 1, features.shape[3])
         x = features.gather(2, index).squeeze(2)  # [B, T, d]
         if self.config.form == "paper":
@@ -118,25 +119,19 @@ class InContextPolicy(PreTrainedModel):  # type: ignore[no-untyped-call]
 
 
 def placed(policy: InContextPolicy, device: torch.device, dtype: torch.dtype) -> InContextPolicy:
-    """The same policy on a device and in a type of number."""
+    """The same policy on a device and in a dtype."""
     nn.Module.to(policy, device=device, dtype=dtype)
     return policy
 
 
-def causal(queries: int, keys: int, device: torch.device) -> Tensor:
-    """Which of all tokens each of the last ones sees, `[1, 1, q, n]`."""
-    ones = torch.ones(queries, keys, dtype=torch.bool, device=device)
-    return ones.tril(keys - queries)[None, None]
-
-
 def _compute_type(tokens: Tensor) -> torch.dtype:
-    """Under autocast the residual stream is kept in its type too: half the memory traffic."""
+    """Under autocast the residual stream has its dtype too, which halves the memory traffic."""
     kind = tokens.device.type
     return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else tokens.dtype
 
 
 def _gpt2(config: PolicyConfig) -> GPT2Model:
-    """transformers' GPT-2 without its vocabulary; positions are ours, since rows may stand at different rounds."""
+    """GPT-2 from transformers without its vocabulary; positions are ours, since rows may be at different rounds."""
     settings = GPT2Config(
         vocab_size=1,
         n_positions=1,
@@ -156,7 +151,3 @@ def _gpt2(config: PolicyConfig) -> GPT2Model:
     for unused in (backbone.wte, backbone.wpe):
         unused.weight.requires_grad_(False)
     return backbone
-
-
-def _relu(config: PolicyConfig) -> ReLUTransformer:
-    return ReLUTransformer(config.width, config.heads, config.layers)

@@ -1,9 +1,9 @@
 """Attention for short sequences and small heads on a GPU, in Triton.
 
 A policy reads a few hundred tokens with heads of 8 to 32 dimensions. Library kernels are made for thousands of tokens
-and heads of 64 and more: here they take half of a training step, padding what they read and turning their tiles mostly
-for nothing. These ones take the heads as they are. `causal_attention` is for training, forward and backward;
-`attend_cached` reads one or two new tokens against the filled slots of a cache and stores them there.
+and heads of 64 or more: here they take half of a training step, mostly on padding and masked tiles. These kernels take
+the heads as they are. `causal_attention` is for training, forward and backward; `attend_cached` attends from one or two
+new tokens to the filled slots of a cache and stores them there.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def _causal_attention(q: Tensor, k: Tensor, v: Tensor, scale: float) -> tuple[Te
     batch, heads, tokens, size = q.shape
     out = torch.empty(batch, tokens, heads, size, device=q.device, dtype=q.dtype)
     lse = torch.empty(batch * heads, tokens, device=q.device, dtype=torch.float32)
-    grid = (batch * heads, triton.cdiv(tokens, _FORWARD["ROWS"]))  # the first axis may be as long as it likes
+    grid = (batch * heads, triton.cdiv(tokens, _FORWARD["ROWS"]))  # the length of the first axis is not limited
     _forward[grid](
         q, k, v, out, lse, *_strides(q, k, v, out.transpose(1, 2)), tokens, heads, scale * _LOG2E,
         SIZE=size, PADDED=_padded(size), **_FORWARD,

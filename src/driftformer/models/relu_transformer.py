@@ -1,16 +1,19 @@
 """The transformer of Section 2.2: attention with ReLU instead of softmax, normalised by 1/i, and no layer norm.
 
 Attn(H)_i = h_i + (1/i)·Σ_m Σ_{j≤i} ReLU(⟨Q_m h_i, K_m h_j⟩)·V_m h_j, then h + W_2·ReLU(W_1 h), L times. Q_m and K_m map
-to `head_size` dimensions and V_m is a product of that rank: `width / heads` where such a model is trained, `width`
-where its weights are written down one by one (`theory/`).
+to `head_size` dimensions, and V_m has that rank: `width / heads` in trained models, whatever a construction needs in
+`theory/`, where weights are written out one by one.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor, nn
 
-from driftformer.models.cache import KeyValues
+if TYPE_CHECKING:
+    from driftformer.models.cache import KeyValues
 
 
 class ReLULayer(nn.Module):
@@ -29,7 +32,7 @@ class ReLULayer(nn.Module):
         self.second = nn.Linear(hidden, width, bias=False)
 
     def forward(self, hidden: Tensor, visible: Tensor, cache: KeyValues | None) -> Tensor:
-        """`hidden` is `[B, q, D]`; `visible` `[B or 1, 1, q, n]` says which of the n tokens so far each one sees."""
+        """`hidden` is `[B, q, D]`; `visible` `[B or 1, 1, q, n]` tells which of the n tokens so far each one sees."""
         parts = self.queries_keys_values(hidden).unflatten(2, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
         query, key, value = parts[0], parts[1], parts[2]  # [B, M, q, head size]
         if cache is not None:
@@ -40,6 +43,12 @@ class ReLULayer(nn.Module):
         hidden = hidden + self.out(attended)
         mlp: Tensor = self.second(torch.relu(self.first(hidden)))
         return hidden + mlp
+
+
+def causal(queries: int, keys: int, device: torch.device) -> Tensor:
+    """Which of all tokens each of the last ones sees, `[1, 1, q, n]`."""
+    ones = torch.ones(queries, keys, dtype=torch.bool, device=device)
+    return ones.tril(keys - queries)[None, None]
 
 
 class ReLUTransformer(nn.Module):

@@ -1,15 +1,13 @@
-"""The non-stationarity assumption (`asm-non-sta`) as a test for any agent in any environment.
+"""The non-stationarity assumption (`asm-non-sta`), tested for an agent in an environment.
 
-It demands, in every round t in which Δ_{[1,t]} ≤ ρ(t): r̃_t ≥ min_{τ≤t} r*_τ − Δ_{[1,t]}, and the average of r̃ − r up
-to t is at most ρ(t) + Δ_{[1,t]}; all of that in a share of at least 1 − 1/T of the runs. Here we count runs, and how
-often the proviso holds at all: where the world changes in every round, Δ soon passes ρ(t) and nothing is demanded any
-more.
+It requires, in every round t with Δ_{[1,t]} ≤ ρ(t), that r̃_t ≥ min_{τ≤t} r*_τ − Δ_{[1,t]}, and that the average of r̃ −
+r up to t is at most ρ(t) + Δ_{[1,t]}; both in a share of at least 1 − 1/T of the problems. We count problems, and how
+often the condition on Δ holds at all: where the world changes in every round, Δ soon exceeds ρ(t) and nothing is
+required any more.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -21,54 +19,48 @@ from driftformer.errors import InputError, require_count
 from driftformer.pretraining.problems import unroll
 from driftformer.randomness import CHUNK, Randomness
 from driftformer.simulation.rollout import rollout
-
-Rho = Callable[[int], float]
+from driftformer.theory.bounds import Rho, inverse_root
+from driftformer.threads import one_thread
 
 
 @dataclass(frozen=True)
-class Found:
-    """What was counted."""
+class AssumptionCounts:
+    """In how many problems, and in how many of their rounds, the assumption holds."""
 
-    runs: int
-    demanded: float  # the share of (run, round) where Δ ≤ ρ(t)
-    optimistic: float  # the share of runs where the first inequality holds whenever it is demanded
+    required: float  # the share of (problem, round) with Δ ≤ ρ(t)
+    optimistic: float  # the share of problems where the first inequality holds whenever it is required
     regret: float  # the same for the second
     both: float
-    scale: (
-        float  # the c for which ρ(t) = c/√t would be enough for the second in 1 − 1/T of the runs, if always demanded
-    )
+    scale: float  # the c for which ρ(t) = c/√t would satisfy the second in 1 − 1/T of the problems, if always required
 
     def holds(self, horizon: int) -> bool:
-        """Whether both hold in a share of at least 1 − 1/T of the runs."""
+        """Whether both hold in a share of at least 1 − 1/T of the problems."""
         return self.both >= 1 - 1 / horizon
 
 
-def one_over_root(t: int) -> float:
-    """ρ(t) = 1/√t, the least that the assumption allows."""
-    return 1 / math.sqrt(t)
-
-
-def examine(agent: str, environment: LinearBandit, rho: Rho = one_over_root, chunks: int = 1, seed: int = 0) -> Found:
+@one_thread()
+def count_assumption(
+    agent: str, environment: LinearBandit, rho: Rho = inverse_root, chunks: int = 1, seed: int = 0
+) -> AssumptionCounts:
     """Play an agent and count."""
     require_count("chunks", chunks)
     played = rollout(environment, make_agent(agent), seed=seed, chunks=range(chunks), trajectories=True).trajectories
     assert played is not None
     if played.auxiliary_values is None:
-        raise InputError(f"agent is '{agent}', which has no auxiliary value; use one that learns")
+        raise InputError(f"agent is '{agent}', which has no auxiliary value; choose one that learns")
     problems = unroll(environment, Randomness(seed, range(chunks)))
     best = problems.means.amax(dim=2).double()  # [B, T] r*
     changes = nonstationarity(environment, problems=chunks * CHUNK, seed=seed).changes
     amount = torch.cat([torch.zeros_like(changes[:, :1]), changes.cumsum(dim=1)], dim=1)  # [B, T] Δ_{[1,t]}
-    rates = torch.tensor([rho(t) for t in range(1, environment.horizon + 1)], dtype=torch.double)
     rounds = torch.arange(1, environment.horizon + 1, dtype=torch.double)
-    hoped = played.auxiliary_values.double()
-    average = (hoped - played.rewards.double()).cumsum(dim=1) / rounds
-    demanded = amount <= rates
-    first = (hoped >= best.cummin(dim=1).values - amount) | ~demanded
-    second = (average <= rates + amount) | ~demanded
-    return Found(
-        runs=len(hoped),
-        demanded=float(demanded.double().mean()),
+    rates = torch.tensor([rho(t) for t in range(1, environment.horizon + 1)], dtype=torch.double)
+    auxiliary = played.auxiliary_values.double()  # [B, T] r̃
+    average = (auxiliary - played.rewards.double()).cumsum(dim=1) / rounds
+    required = amount <= rates
+    first = (auxiliary >= best.cummin(dim=1).values - amount) | ~required
+    second = (average <= rates + amount) | ~required
+    return AssumptionCounts(
+        required=float(required.double().mean()),
         optimistic=float(first.all(dim=1).double().mean()),
         regret=float(second.all(dim=1).double().mean()),
         both=float((first & second).all(dim=1).double().mean()),

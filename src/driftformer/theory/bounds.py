@@ -1,44 +1,48 @@
 """The quantities of Theorem `thm-regret-w-op`, its corollary and lemmas, as numbers for given settings.
 
-Orders of magnitude hide constants and logarithms; here they are one and none, so a number is the shape of a bound and
-not the bound itself: good for ratios (what happens when T doubles?), not for a promise.
+The text gives orders of magnitude. Here constants are one and logarithmic factors are left out, so a number shows how a
+bound scales (what happens when T doubles?), not the bound itself.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from driftformer.errors import InputError, require_real
 from driftformer.theory.network import Sizes
+
+Rho = Callable[[int], float]
+"""ρ(t), the rate at which the base algorithm's average regret falls; or ρ̂(t), that of the tests."""
+
+
+def inverse_root(t: int) -> float:
+    """ρ(t) = 1/√t, the least that `asm-non-sta` allows."""
+    return 1 / math.sqrt(t)
 
 
 @dataclass(frozen=True)
 class Terms:
     """The three parts of the regret of a pretrained transformer."""
 
-    comp: float  # T_comp: learning from N trajectories
-    aprx: float  # T_aprx: what the transformer cannot express
-    algo: float  # T_algo: what MASTER itself loses
+    comp: float  # T_comp: from learning on N trajectories
+    aprx: float  # T_aprx: from what the transformer cannot express
+    algo: float  # T_algo: from MASTER itself
 
 
 def distribution_ratio_bound(epsilon: float, rounds: int) -> float:
-    """R ≤ e^{εT}, if every round's log-ratio is below ε (proof of `cor-regret-bound`)."""
+    """R ≤ e^{εT} if the log-ratio of every round is below ε (proof of `cor-regret-bound`)."""
     return math.exp(epsilon * rounds)
 
 
 def imitation_error(epsilon: float, arms: int, rounds: int) -> float:
-    """(e^ε − 1)·A·T of `thm-regret-w-mt`; ε·A·T for small ε."""
+    """(e^ε − 1)·A·T of `thm-regret-w-mt`, about ε·A·T for small ε."""
     return math.expm1(epsilon) * arms * rounds
 
 
-def realizability_error(epsilon: float) -> float:
-    """ε_real ≤ ε: the logarithm of a mean of ratios below e^ε."""
-    return epsilon
-
-
 def algorithm_regret(rounds: int, stretches: float, amount: float) -> float:
-    """T_algo = min{√(JT), Δ^⅓T^⅔ + √T}: derived for C(t) = t^p with p = ½, though the theorem says p in [½, 1)."""
+    """T_algo = min{√(JT), Δ^⅓T^⅔ + √T}, derived for C(t) = t^p with p = ½ (the theorem says p in [½, 1))."""
     return min(math.sqrt(stretches * rounds), math.cbrt(amount * rounds**2) + math.sqrt(rounds))
 
 
@@ -68,7 +72,7 @@ def corollary(rounds: int) -> tuple[float, float]:
 
 
 def parameters(size: Sizes) -> int:
-    """Numbers in θ: L·(3MD² + 2DD')."""
+    """How many numbers θ has: L·(3MD² + 2DD')."""
     return size.layers * (3 * size.heads * size.width**2 + 2 * size.width * size.hidden)
 
 
@@ -76,7 +80,7 @@ def log_covering_number(size: Sizes, radius: float, largest: float = 1.0) -> flo
     """log N_Θ(radius) by the Lipschitz argument of Lin et al. (2024, after Bai et al. 2023).
 
     TF is Lipschitz in θ with constant L·B_H^{L−1}·B_Θ, B_H = (1+B²)(1+B²R³), B_Θ = BR(1+BR²+B³R²), for |||θ||| ≤ B and
-    tokens of length at most R; a ball of that many dimensions then has a cover of (1 + 2B·Lip/radius)^dimensions.
+    tokens of norm at most R. A ball of that many dimensions then has a cover of (1 + 2B·Lip/radius)^dimensions.
     """
     require_real("radius", radius, 0.0, above=True)
     bound = size.norm
@@ -88,9 +92,9 @@ def log_covering_number(size: Sizes, radius: float, largest: float = 1.0) -> flo
 
 
 def lemma_holds(a: float, b: float, samples: float, c1: float, c2: float) -> bool:
-    """The inequality of `appx-lem-bound-multi`; its roots are real only where C₁a and C₁b are at least one."""
+    """The inequality of `appx-lem-bound-multi`; its roots are real only where C₁a and C₁b are at least 1."""
     if min(c1 * a, c1 * b) < 1:
-        raise InputError(f"C1·a is {c1 * a:g} and C1·b is {c1 * b:g}; the lemma's logarithms need at least 1")
+        raise InputError(f"C1·a is {c1 * a:g} and C1·b is {c1 * b:g}; the lemma needs both to be at least 1")
 
     def part(value: float) -> float:
         return value**2 * (math.sqrt(math.log(c1 * value) / samples) + c2)
@@ -99,7 +103,7 @@ def lemma_holds(a: float, b: float, samples: float, c1: float, c2: float) -> boo
 
 
 def rates(rounds: int, stretches: float, amount: float) -> dict[str, float]:
-    """The table `tab:rate`: transformers that imitate LinUCB, Thompson sampling (Lin et al. 2024), and MASTER."""
+    """Table `tab:rate`: transformers that imitate LinUCB or Thompson sampling (Lin et al. 2024), or MASTER."""
     return {
         "LinUCB: T": float(rounds),
         "TS: Δ^¼T^¾": amount**0.25 * rounds**0.75,

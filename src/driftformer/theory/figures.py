@@ -1,4 +1,4 @@
-"""Pictures drawn from the running objects: the scheduler of a block, all layers, errors against sizes."""
+"""Figures of the running objects: the scheduler of a block, all layers, and errors against sizes."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from matplotlib.patches import Rectangle
 from driftformer.agents.master import Master
 from driftformer.plots.style import figure_at
 from driftformer.theory import linucb
-from driftformer.theory.checks import rho
-from driftformer.theory.constructions import bernoulli, hold, ranks, restart, sigma1, sigma2
-from driftformer.theory.inputs import clear, column, random_tokens
-from driftformer.theory.network import Layer, build, run
-from driftformer.theory.noncontinuous import SHARPNESS, BlockNetwork
-from driftformer.theory.tokens import Layout
+from driftformer.theory.bounds import inverse_root
+from driftformer.theory.constructions import bernoulli_masks, held_numbers, ranks, restart, sigma1, sigma2
+from driftformer.theory.network import Layer, apply
+from driftformer.theory.noncontinuous import SHARPNESS, block_network
+from driftformer.theory.tokens import Layout, random_tokens
+from driftformer.threads import one_thread
 
 
 def draw_scheduler(n: int, path: Path, seed: int = 0) -> None:
-    """The counterpart of `fig_input`: numbers, flags, what is active after each part, and σ1's scores."""
+    """The counterpart of `fig_input`: numbers, flags and active orders after each part, and σ1's scores."""
     layout = Layout(n, 1)
-    state = clear(random_tokens(layout, 1, seed), layout, "rand")
+    state = random_tokens(layout, seed, batch=1)
+    state[..., layout.places("rand")] = 0.0
     parts: dict[str, list[Layer]] = {
         "random numbers (ranks)": [ranks.build(layout, SHARPNESS)],
-        "held over their blocks": [hold.build(layout)],
-        "flags: scheduled": [bernoulli.build(layout, rho, SHARPNESS)],
+        "held over their blocks": [held_numbers.build(layout)],
+        "flags: scheduled": [bernoulli_masks.build(layout, inverse_root, SHARPNESS)],
         "after σ1 and σ2: active": [sigma1.build(layout), sigma2.build(layout)],
     }
     with figure_at(path, (7.5, 1.1 * (len(parts) + 2) + 0.25 * n)) as figure:
@@ -35,8 +36,8 @@ def draw_scheduler(n: int, path: Path, seed: int = 0) -> None:
         for axes, (title, layers) in zip(grid, parts.items(), strict=False):
             if title.startswith("after"):
                 scores = torch.relu((state @ head.query.T) @ (state @ head.key.T).transpose(1, 2))[0].tril()
-            state = run(build(layers, layout.width), state)
-            shown = column(state, layout, "rand")[0].T.numpy()  # [n+1, 2^n]
+            state = apply(layers, state)
+            shown = state[0][:, layout.places("rand")].T.numpy()  # [n+1, 2^n]
             axes.imshow(shown, aspect="auto", origin="lower", vmin=0, vmax=1, cmap="viridis")
             axes.set_title(title, loc="left", fontsize=9)
             axes.set_ylabel("order")
@@ -48,14 +49,14 @@ def draw_scheduler(n: int, path: Path, seed: int = 0) -> None:
 
 
 def draw_depth(path: Path) -> None:
-    """The error of the LinUCB network against the number of its steps."""
+    """The error of the LinUCB network against its number of steps."""
     steps = (5, 10, 20, 30, 40, 50, 60)
     with figure_at(path, (6.0, 3.8)) as figure:
         axes = figure.subplots()
         for d in (2, 3, 4):
-            asked = linucb.SoftLinUCB(d=d)
-            errors = [linucb.largest_error(asked, step, pieces=128, problems=1) for step in steps]
-            axes.semilogy(steps, errors, "o-", markersize=4, label=f"d={d}, T={asked.rounds}")
+            target = linucb.SoftLinUCB(d=d)
+            errors = [linucb.largest_error(target, step, pieces=128, problems=1) for step in steps]
+            axes.semilogy(steps, errors, "o-", markersize=4, label=f"d={d}, T={target.rounds}")
         axes.axhline(0.05, color="#999999", linestyle="--", linewidth=1, label="0.05")
         axes.set(xlabel="steps of Chebyshev's recurrence (layers)", ylabel="largest |log π − log π of soft LinUCB|")
         axes.legend()
@@ -63,10 +64,8 @@ def draw_depth(path: Path) -> None:
 
 def draw_product(path: Path) -> None:
     """The error of the text's product against its hidden units."""
-    grid = torch.linspace(0, 1, 201, dtype=torch.double)
-    x, y = torch.meshgrid(grid, grid, indexing="ij")
     pieces = [2**power for power in range(1, 9)]
-    errors = [float((bernoulli.product(x, y, count) - x * y).abs().max()) for count in pieces]
+    errors = [bernoulli_masks.largest_product_error(count) for count in pieces]
     with figure_at(path, (6.0, 3.8)) as figure:
         axes = figure.subplots()
         axes.loglog([3 * count for count in pieces], errors, "o-", markersize=4, label="measured")
@@ -76,8 +75,8 @@ def draw_product(path: Path) -> None:
 
 
 def draw_overview(n: int, path: Path) -> None:
-    """The counterpart of `fig:proof_approx`: operations of the algorithm above, the layers that do them below."""
-    block = BlockNetwork(Layout(n, 3), Master(), 2**n)
+    """The counterpart of `fig:proof_approx`: the algorithm's operations above, the layers that do them below."""
+    block = block_network(n, 3, Master(), 2**n)
     parts = {
         "random numbers": block.flags[:1],
         "held in blocks": block.flags[1:2],
@@ -92,15 +91,13 @@ def draw_overview(n: int, path: Path) -> None:
         axes = figure.subplots()
         for place, (name, layers) in enumerate(parts.items()):
             heads = sum(len(layer.heads) for layer in layers)
-            hidden = sum(0 if layer.mlp is None else layer.mlp.first.shape[0] for layer in layers)
-            told = [f"{heads} heads"] * bool(heads) + [f"{hidden} hidden"] * bool(hidden)
+            hidden = sum(layer.hidden for layer in layers)
+            words = [f"{heads} heads"] * bool(heads) + [f"{hidden} hidden"] * bool(hidden)
             _box(axes, place, 1.2, "#CFE3F2", name)
-            _box(axes, place, 0.0, "#CDE8D8", f"{len(layers)} layer{'s' * (len(layers) > 1)}\n" + "\n".join(told))
+            _box(axes, place, 0.0, "#CDE8D8", f"{len(layers)} layer{'s' * (len(layers) > 1)}\n" + "\n".join(words))
             axes.annotate("", (place + 0.45, 1.0), (place + 0.45, 1.2), arrowprops={"arrowstyle": "->"})
         axes.set(xlim=(-0.1, len(parts)), ylim=(-0.1, 2.3))
-        axes.set_title(
-            f"MASTER's operations and the layers that do them, n = {n}, D = {block.layout.width}", loc="left"
-        )
+        axes.set_title(f"MASTER's operations and their layers, n = {n}, D = {block.layout.width}", loc="left")
         axes.axis("off")
 
 
@@ -109,8 +106,9 @@ def _box(axes: Axes, x: float, y: float, colour: str, text: str) -> None:
     axes.text(x + 0.45, y + 0.475, text, ha="center", va="center", fontsize=8)
 
 
+@one_thread()
 def draw(name: str | None, n: int, path: Path) -> None:
-    """The picture that belongs to a check; of the scheduler where it has none of its own."""
+    """The figure that belongs to a check, or the scheduler's if it has none of its own."""
     if name == "linucb":
         draw_depth(path)
     elif name == "product":

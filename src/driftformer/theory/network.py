@@ -1,7 +1,7 @@
 """Explicit weights for the transformer of Section 2.2: heads and MLPs as the proof writes them.
 
-A head is a triple of matrices (Q, K, V), an MLP a pair (W_1, W_2). `build` puts lists of them into a `ReLUTransformer`,
-whose forward pass, residuals and 1/i included, is then the one that a trained policy would use.
+A head is a triple of matrices (Q, K, V), an MLP a pair (W_1, W_2). `build` loads lists of them into a
+`ReLUTransformer`, so the forward pass, with residuals and 1/i, is the one that a trained policy uses.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from driftformer.models.incontext import causal
-from driftformer.models.relu_transformer import ReLULayer, ReLUTransformer
+from driftformer.models.relu_transformer import ReLULayer, ReLUTransformer, causal
 
 
 @dataclass(frozen=True)
@@ -40,20 +39,41 @@ class Layer:
     heads: Sequence[Head] = ()
     mlp: Mlp | None = None
 
+    @property
+    def hidden(self) -> int:
+        """D' of this layer."""
+        return 0 if self.mlp is None else len(self.mlp.first)
+
 
 @dataclass(frozen=True)
 class Sizes:
-    """What a construction costs."""
+    """The size of a construction."""
 
     width: int  # D
     layers: int  # L
-    heads: int  # M, the most in a layer
-    hidden: int  # D', the most in a layer
+    heads: int  # M, of the layer with the most
+    hidden: int  # D', of the layer with the most
     norm: float  # |||θ|||
+
+    def __str__(self) -> str:
+        return f"D={self.width}, M={self.heads}, L={self.layers}, D'={self.hidden}"
+
+
+def linear(change: Tensor) -> Mlp:
+    """An MLP that adds change·h to h, since ReLU(s) − ReLU(−s) = s; rows of zeros take no hidden units."""
+    rows = change.abs().sum(dim=1) > 0
+    write = torch.eye(len(change), dtype=torch.double)[:, rows]
+    return Mlp(torch.cat([change[rows], -change[rows]]), torch.cat([write, -write], dim=1))
+
+
+def slope_changes(knots: Tensor, values: Tensor) -> Tensor:
+    """c such that Σ c_i·ReLU(x − knot_i) joins the points (knot, value) by straight pieces; the first value is 0."""
+    slopes = values.diff() / knots.diff()
+    return torch.cat([slopes[:1], slopes.diff()])
 
 
 def build(layers: Sequence[Layer], width: int) -> ReLUTransformer:
-    """The transformer that has these weights."""
+    """The transformer with these weights."""
     network = ReLUTransformer(width, 1, 0)
     for index, layer in enumerate(layers):
         network.layers.append(_layer(layer, width, index))
@@ -63,8 +83,8 @@ def build(layers: Sequence[Layer], width: int) -> ReLUTransformer:
 def _layer(layer: Layer, width: int, index: int) -> ReLULayer:
     heads = list(layer.heads) or [Head(_zeros(1, width), _zeros(1, width), _zeros(width, width))]
     mlp = layer.mlp or Mlp(_zeros(1, width), _zeros(width, 1))
-    written = [head.value.abs().sum(dim=1) > 0 for head in heads]  # rows of V that are not zero
-    size = max(max(head.query.shape[0] for head in heads), max(int(rows.sum()) for rows in written))
+    written = [head.value.abs().sum(dim=1) > 0 for head in heads]  # the rows of V that are not zero
+    size = max(*(len(head.query) for head in heads), *(int(rows.sum()) for rows in written))
     built = ReLULayer(width, len(heads), index, head_size=size, hidden=mlp.first.shape[0]).double()
     queries = torch.cat([_tall(head.query, size) for head in heads])
     keys = torch.cat([_tall(head.key, size) for head in heads])
@@ -79,7 +99,7 @@ def _layer(layer: Layer, width: int, index: int) -> ReLULayer:
 
 
 def _tall(rows: Tensor, size: int) -> Tensor:
-    """A matrix with zero rows below, `size` in all."""
+    """A matrix padded with rows of zeros to `size` rows."""
     return torch.cat([rows, _zeros(size - rows.shape[0], rows.shape[1])])
 
 
@@ -88,19 +108,26 @@ def _zeros(*shape: int) -> Tensor:
 
 
 def run(network: ReLUTransformer, tokens: Tensor) -> Tensor:
-    """TF_θ on whole sequences `[B, T, D]`."""
+    """TF_θ of whole sequences `[B, T, D]`."""
     rounds = tokens.shape[1]
     output: Tensor = network(tokens, causal(rounds, rounds, tokens.device), None)
     return output
 
 
-def sizes(layers: Sequence[Layer], width: int) -> Sizes:
+def apply(layers: Sequence[Layer], tokens: Tensor) -> Tensor:
+    """The same, straight from a list of layers."""
+    return run(build(layers, tokens.shape[2]), tokens)
+
+
+def sizes(layers: Sequence[Layer]) -> Sizes:
     """D, L, M, D' and the norm |||θ||| of Section 2.2."""
+    matrices = [head.query for layer in layers for head in layer.heads]
+    matrices += [layer.mlp.first for layer in layers if layer.mlp is not None]
     return Sizes(
-        width=width,
+        width=matrices[0].shape[1],
         layers=len(layers),
         heads=max(len(layer.heads) for layer in layers),
-        hidden=max(0 if layer.mlp is None else layer.mlp.first.shape[0] for layer in layers),
+        hidden=max(layer.hidden for layer in layers),
         norm=max(_norm(layer) for layer in layers),
     )
 

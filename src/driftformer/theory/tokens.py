@@ -1,16 +1,15 @@
-"""The extended input of Appendix D: which coordinate of a token means what (`eq-input1`, `eq-input2`, `fig_input`).
+"""The extended input of Appendix D: what each coordinate of a token holds (`eq-input1`, `eq-input2`, `fig_input`).
 
-For each order i: x (d numbers), 2^i, the window's sum of rewards, a random number (later a flag), the sum of auxiliary
-values of lower orders, and the order's own; then 2^n, t, the sums of rewards and of auxiliary values, and U. That is D
-= (d+5)(n+1)+5. The proof uses more than it lists: a constant (Section 2.2 has no biases), for each order a noise
-coordinate of its own (orders that share one would not be independent), and positions (where the block of a round
-began). The round's reward and auxiliary value have a place of their own, from which sums are taken, and which orders
-are live is written down before σ2 hides it. They are listed in `extras`, so that sizes can be compared honestly.
+Each order i has x (d numbers), 2^i, the window's sum of rewards, a random number (later a flag), the sum of the
+auxiliary values of lower orders, and its own auxiliary value. Then come 2^n, t, the sums of rewards and of auxiliary
+values, and U: D = (d+5)(n+1)+5 in all. The proof uses more than it lists: a constant (Section 2.2 has no biases), a
+noise coordinate for each order (orders that share one would not be independent), and positions (where each block
+began). The sums are taken over the round's reward and auxiliary value, which have coordinates of their own, and the
+live orders are copied before σ2 hides them. `EXTRA_…` lists all of these; `width` counts them, `claimed` does not.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,17 +17,18 @@ import torch
 from torch import Tensor
 
 from driftformer.errors import require_count
+from driftformer.theory.coordinates import Coordinates
 
 ORDER_ENTRIES = ("length", "window_sum", "rand", "lower_sum", "auxiliary")
-"""After x, in every order's block."""
+"""What follows x in the block of each order."""
 SHARED_ENTRIES = ("block_length", "t", "reward_sum", "auxiliary_sum", "bound")
-EXTRA_ENTRIES = ("one", "t_squared", "reward", "hope")
+EXTRA_ENTRIES = ("one", "t_squared", "reward", "active_auxiliary")
 EXTRA_ORDER_ENTRIES = ("noise", "start", "t_times_start", "live")
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where everything stands in a token for blocks of 2^n rounds and x of d numbers."""
+    """The coordinates of a token, for blocks of 2^n rounds and x of d numbers."""
 
     n: int
     d: int
@@ -47,55 +47,59 @@ class Layout:
 
     @property
     def claimed(self) -> int:
-        """D of the proof."""
+        """D as the proof has it."""
         return (self.d + 5) * (self.n + 1) + 5
 
     @property
     def width(self) -> int:
-        """D of what is built."""
-        return self.claimed + len(self.extras)
+        """D as built."""
+        return self._at.width
 
     @cached_property
-    def extras(self) -> list[str]:
-        """Entries that the proof uses and does not list."""
-        return [*EXTRA_ENTRIES, *(f"{name} of order {order}" for name in EXTRA_ORDER_ENTRIES for order in self.orders)]
+    def _at(self) -> Coordinates:
+        sizes: dict[str, int] = {}
+        for order in self.orders:
+            sizes |= {f"x{order}": self.d} | {f"{name}{order}": 1 for name in ORDER_ENTRIES}
+        sizes |= dict.fromkeys((*SHARED_ENTRIES, *EXTRA_ENTRIES), 1)
+        return Coordinates(sizes | {f"{name}{order}": 1 for name in EXTRA_ORDER_ENTRIES for order in self.orders})
+
+    def x(self, order: int) -> slice:
+        return self._at[f"x{order}"]
 
     def block(self, order: int) -> slice:
         """All entries of one order."""
-        size = self.d + len(ORDER_ENTRIES)
-        return slice(order * size, (order + 1) * size)
-
-    def x(self, order: int) -> slice:
-        first = order * (self.d + len(ORDER_ENTRIES))
-        return slice(first, first + self.d)
+        return slice(self.x(order).start, self._at[f"{ORDER_ENTRIES[-1]}{order}"].stop)
 
     def place(self, name: str, order: int | None = None) -> int:
         """The coordinate of a single entry."""
-        if name in ORDER_ENTRIES:
-            assert order is not None
-            return order * (self.d + len(ORDER_ENTRIES)) + self.d + ORDER_ENTRIES.index(name)
-        if name in SHARED_ENTRIES:
-            return (self.n + 1) * (self.d + len(ORDER_ENTRIES)) + SHARED_ENTRIES.index(name)
-        if name in EXTRA_ENTRIES:
-            return self.claimed + EXTRA_ENTRIES.index(name)
-        assert order is not None
-        return self.claimed + len(EXTRA_ENTRIES) + EXTRA_ORDER_ENTRIES.index(name) * (self.n + 1) + order
+        place: int = self._at[name if order is None else f"{name}{order}"].start
+        return place
 
-    def unit(self, name: str, order: int | None = None, times: float = 1.0) -> Tensor:
-        """A row that reads one entry."""
-        row = torch.zeros(self.width, dtype=torch.double)
-        row[self.place(name, order)] = times
-        return row
+    def places(self, name: str) -> list[int]:
+        """The coordinates of an entry that every order has."""
+        return [self.place(name, order) for order in self.orders]
+
+    def unit(self, name: str, order: int | None = None) -> Tensor:
+        """A row `[D]` that reads one entry."""
+        return torch.eye(self.width, dtype=torch.double)[self.place(name, order)]
+
+    def units(self, name: str) -> Tensor:
+        """Rows `[n+1, D]` that read an entry of every order."""
+        return torch.eye(self.width, dtype=torch.double)[self.places(name)]
+
+    @property
+    def slope(self) -> float:
+        """Γ: large enough for −Γ(t − k) to make the score of every earlier round negative, whatever the flags."""
+        return 2.0 * (self.n + 2) * self.rounds
 
 
 def empty_tokens(layout: Layout, batch: int) -> Tensor:
-    """Tokens of a whole block with all that is known beforehand: lengths, rounds, positions; `[B, 2^n, D]`."""
+    """The tokens of a block with all that is known beforehand: lengths, rounds and positions; `[B, 2^n, D]`."""
     tokens = torch.zeros(batch, layout.rounds, layout.width, dtype=torch.double)
     t = torch.arange(1, layout.rounds + 1, dtype=torch.double)
-    tokens[..., layout.place("one")] = 1.0
-    tokens[..., layout.place("t")] = t
-    tokens[..., layout.place("t_squared")] = t * t
-    tokens[..., layout.place("block_length")] = layout.rounds
+    known = {"one": torch.ones_like(t), "t": t, "t_squared": t * t, "block_length": torch.full_like(t, layout.rounds)}
+    for name, value in known.items():
+        tokens[..., layout.place(name)] = value
     for order in layout.orders:
         start = t - (t - 1) % 2**order
         tokens[..., layout.place("length", order)] = 2**order
@@ -104,6 +108,29 @@ def empty_tokens(layout: Layout, batch: int) -> Tensor:
     return tokens
 
 
-def far(layout: Layout) -> float:
-    """Γ: a slope that makes every score of an earlier round negative, whatever the flags are."""
-    return math.ceil(2 * (layout.n + 2) * layout.rounds)
+def random_tokens(layout: Layout, seed: int, batch: int | None = None) -> Tensor:
+    """Tokens `[B, 2^n, D]` with anything that a run could bring, of both signs, and flags as random numbers."""
+    generator = torch.Generator().manual_seed(seed)
+    batch = max(64, 8192 // layout.rounds) if batch is None else batch
+    tokens = empty_tokens(layout, batch)
+
+    def normal(*shape: int) -> Tensor:
+        return torch.randn(batch, layout.rounds, *shape, generator=generator, dtype=torch.double)
+
+    for order in layout.orders:
+        tokens[..., layout.x(order)] = normal(layout.d)
+        for name in ("window_sum", "lower_sum", "auxiliary", "noise"):
+            tokens[..., layout.place(name, order)] = normal()
+        tokens[..., layout.place("rand", order)] = (normal() > 0).double()
+    for name in ("reward_sum", "auxiliary_sum", "bound"):
+        tokens[..., layout.place(name)] = normal()
+    return tokens
+
+
+def tokens_with_random_numbers(layout: Layout, seed: int) -> tuple[Tensor, Tensor]:
+    """Random tokens with uniform random numbers for every order, and those numbers `[B, 2^n, n+1]`."""
+    tokens = random_tokens(layout, seed)
+    generator = torch.Generator().manual_seed(seed)
+    numbers = torch.rand(*tokens.shape[:2], layout.n + 1, generator=generator, dtype=torch.double)
+    tokens[..., layout.places("rand")] = numbers
+    return tokens, numbers

@@ -2,13 +2,12 @@
 
 In the causal layer of Section 2.2, normalised by 1/i, token i gets (1/i)·#{j < i: z_j < z_i}: the sequential rank of
 its noise among those so far. For independent continuous noise, sequential ranks are independent (Rényi), and that of
-token i is uniform on {0, 1/i, …, (i−1)/i}. So the first rounds are coarse: token 1 always gets 0. The text sums over
-the whole sequence instead; those ranks are a permutation of {0, …, 1 − 1/T}, each uniform but together not independent,
-since the last is known from the others.
+token i is uniform on {0, 1/i, …, (i−1)/i}. The first rounds are therefore coarse: token 1 always gets 0. The text sums
+over the whole sequence instead; those ranks are a permutation of {0, …, 1 − 1/T}: each is uniform, but they are not
+independent, since the others determine the last.
 
-Every order needs noise of its own: copies that share a coordinate would all fall well or ill together. Equal noise
-(features of fixed arms) gives equal ranks: ties are no randomness, so the noise must come from elsewhere, as it does
-here.
+Every order needs noise of its own: orders that share a coordinate would always start together. Equal noise (features of
+fixed arms) gives equal ranks, which are not random, so the noise must be an input of its own, as it is here.
 """
 
 from __future__ import annotations
@@ -21,19 +20,19 @@ from driftformer.theory.tokens import Layout
 
 
 def reference(noise: Tensor) -> Tensor:
-    """Sequential ranks of noise `[B, T]` as shares of the rounds so far."""
+    """The sequential ranks of noise `[B, T]`, as shares of the rounds so far."""
     earlier = noise.unsqueeze(1) < noise.unsqueeze(2)  # [B, i, j]: z_j < z_i
     rounds = torch.arange(1, noise.shape[1] + 1, dtype=noise.dtype)
-    return (earlier.tril().to(noise.dtype).sum(dim=2)) / rounds
+    return earlier.tril().to(noise.dtype).sum(dim=2) / rounds
 
 
 def full_sequence(noise: Tensor) -> Tensor:
-    """The text's version: ranks among all rounds, later ones too."""
+    """The text's version: ranks among all rounds, later ones included."""
     return (noise.unsqueeze(1) < noise.unsqueeze(2)).to(noise.dtype).mean(dim=2)
 
 
 def build(layout: Layout, k: float) -> Layer:
-    """Writes each order's random number: 2(n+1) heads whose scores are k(z_i − z_j) and k(z_i − z_j) − 1."""
+    """Write each order's random number: 2(n+1) heads whose scores are k(z_i − z_j) and k(z_i − z_j) − 1."""
     one = layout.unit("one")
     heads = []
     for order in layout.orders:

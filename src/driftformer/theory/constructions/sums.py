@@ -2,7 +2,7 @@
 
 A head whose score is t for every earlier round adds Σ_{k≤t} V h_k, since t undoes the 1/t. For the last 2^i rounds,
 with x = k − (t − 2^i), the difference ReLU(x) − ReLU(x − 1) is 1 for k > t − 2^i and 0 before: two heads, exact on
-whole numbers. Their scores hold t·k, t² and t·2^i, so t² stands in the input.
+integers. Their scores contain t·k, t² and t·2^i, so t² is in the input.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from driftformer.theory.tokens import Layout
 
 
 def reference(values: Tensor, window: int | None = None) -> Tensor:
-    """Sums of values `[B, T]` up to each round, of all of them or of the last `window`."""
+    """The sums of values `[B, T]` up to each round: of all of them, or of the last `window`."""
     total = values.cumsum(dim=1)
     if window is None or window >= values.shape[1]:
         return total
@@ -23,13 +23,12 @@ def reference(values: Tensor, window: int | None = None) -> Tensor:
 
 
 def build(layout: Layout) -> Layer:
-    """Writes the sums of rewards and of auxiliary values so far, and every order's window: 2(n+1)+2 heads."""
-    one, now, squared = layout.unit("one"), layout.unit("t"), layout.unit("t_squared")
-    reward, hope = layout.unit("reward"), layout.unit("hope")
+    """Write the sums of rewards and of auxiliary values so far, and the window sum of every order: 2(n+1)+2 heads."""
+    one, now, squared, reward = (layout.unit(name) for name in ("one", "t", "t_squared", "reward"))
     everything = (now.unsqueeze(0), one.unsqueeze(0))
     heads = [
         Head(*everything, torch.outer(layout.unit("reward_sum"), reward)),
-        Head(*everything, torch.outer(layout.unit("auxiliary_sum"), hope)),
+        Head(*everything, torch.outer(layout.unit("auxiliary_sum"), layout.unit("active_auxiliary"))),
     ]
     for order in layout.orders:
         value = torch.outer(layout.unit("window_sum", order), reward)

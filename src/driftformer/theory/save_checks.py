@@ -1,4 +1,4 @@
-"""All checks of the proof, kept in a folder with their pictures, for the report."""
+"""All checks of the proof with their figures, saved in a folder for the report."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from driftformer.plots.schedule import draw_equivalence
 from driftformer.storage.files import write_json
-from driftformer.theory.checks import CHECKS
+from driftformer.theory.checks import CHECKS, run_checks
 from driftformer.theory.figures import draw_overview, draw_scheduler
 
 CHECKED = "theory.json"
@@ -16,15 +16,16 @@ N = 4
 """Blocks of 2^4 rounds."""
 
 
-def check_theory(folder: Path) -> None:
-    """Run what the folder lacks."""
-    pictures: dict[str, Callable[[Path], None]] = {
+def check_theory(folder: Path, on_check: Callable[[str], None] | None = None) -> None:
+    """Draw and run whatever the folder does not have yet; `on_check` is told the name of each check before it runs."""
+    figures: dict[str, Callable[[Path], None]] = {
         "overview.svg": lambda path: draw_overview(N, path),
         "scheduler.svg": lambda path: draw_scheduler(N, path),
         "equivalence.svg": lambda path: draw_equivalence(12, 4, path),
     }
-    for name, draw in pictures.items():
+    for name, draw in figures.items():
         if not (folder / name).exists():
             draw(folder / name)
     if not (folder / CHECKED).exists():
-        write_json(folder / CHECKED, {name: asdict(check(N)) for name, check in CHECKS.items()})
+        rows = run_checks(CHECKS, N, on_check)
+        write_json(folder / CHECKED, {name: asdict(row) for name, row in rows.items()})

@@ -1,8 +1,8 @@
 """Are ranks random? Tests of uniformity and independence for the numbers that `constructions/ranks.py` makes from data.
 
-Pooled ranks are discrete, position by position differently, so each position is tested on its own: χ² against the
-uniform distribution on {0, …, (i−1)/i}, and χ² of independence between two positions. p-values are turned into one by
-Bonferroni's rule: the least times their number.
+Each position has its own discrete distribution, so positions are tested one by one: χ² against the uniform distribution
+on {0, …, (i−1)/i}, and χ² of independence for pairs of positions. Bonferroni's rule turns the p-values into one: the
+smallest times their number.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def chi_square_p(statistic: float, freedom: int) -> float:
 
 
 def uniformity(numbers: Tensor, bins: int) -> float:
-    """p-value of whole numbers `[B]` in 0..bins−1 being uniform."""
+    """p-value for integers `[B]` in 0..bins−1 being uniform."""
     if bins == 1:
         return 1.0
     seen = torch.bincount(numbers, minlength=bins).double()
@@ -29,7 +29,7 @@ def uniformity(numbers: Tensor, bins: int) -> float:
 
 
 def independence(first: Tensor, second: Tensor, bins: tuple[int, int]) -> float:
-    """p-value of two positions' numbers being independent."""
+    """p-value for the numbers of two positions, `[B]` each, being independent."""
     if min(bins) == 1:
         return 1.0
     joint = torch.bincount(first * bins[1] + second, minlength=bins[0] * bins[1]).double().view(bins)
@@ -38,23 +38,22 @@ def independence(first: Tensor, second: Tensor, bins: tuple[int, int]) -> float:
     return chi_square_p(statistic, (bins[0] - 1) * (bins[1] - 1))
 
 
-def worst(p_values: list[float]) -> float:
-    """Bonferroni: the least of them times their number."""
+def bonferroni(p_values: list[float]) -> float:
     return min(1.0, min(p_values) * len(p_values))
 
 
 def rank_tests(ranks: Tensor) -> tuple[float, float]:
-    """Uniformity of every position, and independence of all pairs among positions up to 8, of `[B, T]` shares."""
+    """p-values for ranks `[B, T]`: uniformity of every position, and independence of all pairs of the first 8."""
     rounds = ranks.shape[1]
     whole = [(ranks[:, i] * (i + 1)).round().long() for i in range(rounds)]
-    uniform = worst([uniformity(whole[i], i + 1) for i in range(rounds)])
+    uniform = bonferroni([uniformity(whole[i], i + 1) for i in range(rounds)])
     few = range(min(rounds, 8))
     pairs = [independence(whole[i], whole[j], (i + 1, j + 1)) for i in few for j in few if i < j]
-    return uniform, worst(pairs or [1.0])
+    return uniform, bonferroni(pairs or [1.0])
 
 
 def full_sequence_independence(ranks: Tensor) -> float:
-    """Independence of two positions' ranks among all rounds: they can never be equal, so it fails."""
+    """p-value for independence of the first two ranks among all rounds: they are never equal, so it is tiny."""
     rounds = ranks.shape[1]
     if rounds == 1:
         return math.nan
