@@ -13,6 +13,7 @@ from driftformer.agents.base import Privileged, ProblemShape
 from driftformer.agents.registry import AGENTS, BaseAgent, full_label, label, make_agent
 from driftformer.environments.registry import PRESETS, make_env
 from driftformer.errors import InputError
+from driftformer.problem import Observation
 from driftformer.randomness import CHUNK, Randomness
 from driftformer.simulation.rollout import rollout
 

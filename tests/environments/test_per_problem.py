@@ -19,7 +19,7 @@ from driftformer.environments.per_problem import (
 )
 from driftformer.errors import InputError
 from driftformer.randomness import Randomness
-from driftformer.simulation.tape import problems_of
+from driftformer.simulation.tape import Tape, problems_of
 
 SIZE = 400
 

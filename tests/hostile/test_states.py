@@ -146,7 +146,7 @@ def copied(training: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(training, tmp_path / "run"))
 
 
-def again(folder: Path) -> Progress:
+def again(folder: Path) -> TrainingState:
     with torch.inference_mode(False):
         return train(RECIPE, folder, evaluate_every=2, evaluate_problems=4)
 
@@ -183,7 +183,7 @@ def test_a_damaged_training_state_is_noticed(training: Path, tmp_path: Path, dat
     policy = InContextPolicy(policy_config(RECIPE))
     optimizer = torch.optim.AdamW(policy.parameters())
     path, where = tmp_path / "state", {"data": None}
-    save_state(path, RECIPE, where, policy, optimizer, Progress(step=3))
+    save_state(path, RECIPE, where, policy, optimizer, TrainingState(step=3), {})
     whole = path.read_bytes()
     if data.draw(st.booleans()):
         content = data.draw(damaged(whole))

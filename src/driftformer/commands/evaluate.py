@@ -37,10 +37,9 @@ class Evaluate(Command):
     log_json: LogJson = False
 
     def run(self) -> None:
-        from driftformer.environments.presets import build
         from driftformer.evaluation.evaluate import evaluate
 
-        result = evaluate(build(self.environment), **keywords(self, "environment"))
+        result = evaluate(self.environment.build(), **keywords(self, "environment"))
         show_result(result)
         if self.out is not None:
             for ending in ("png", "svg"):

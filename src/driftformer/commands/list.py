@@ -10,7 +10,7 @@ from rich.table import Table
 from driftformer.agents.registry import AGENTS, ALIASES, POLICY, POLICY_OPTIONS
 from driftformer.commands.options import Command
 from driftformer.commands.tables import new_table, show
-from driftformer.environments.presets import PRESETS
+from driftformer.environments.registry import PRESETS
 from driftformer.experiments import EXPERIMENTS, RATES, THEORY, TRAININGS
 from driftformer.policies import shipped
 from driftformer.pretraining.recipes import RECIPES

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol, U
 
 from tyro.conf import Positional, arg, subcommand
 
-from driftformer.environments.presets import PRESETS, Preset
+from driftformer.environments.presets import Preset
+from driftformer.environments.registry import PRESETS
 
 
 class Command(Protocol):

@@ -18,7 +18,7 @@ def _settings() -> Any:
     for name, kind in get_type_hints(Recipe).items():
         values = [value for value in get_args(kind) or (kind,) if value is not type(None)]
         metavar = "|".join(value if isinstance(value, str) else value.__name__.upper() for value in values)
-        hidden = name in ("name", "summary", "worlds", "behaviours")  # these make it that recipe
+        hidden = name in ("name", "summary", "behaviours")  # these make it that recipe
         option = Suppress if hidden else arg(metavar=metavar, help_behavior_hint="")
         fields.append((name, Annotated[kind | None, option], field(default=None)))
     unchecked = {"__post_init__": lambda self: None, "__doc__": "Settings that replace those of the recipe."}
@@ -63,7 +63,7 @@ class Pretrain(Command):
 
     def run(self) -> None:
         from driftformer.evaluation.progress import TrainingProgress
-        from driftformer.pretraining.train import train
+        from driftformer.pretraining.run import train
         from driftformer.simulation.rollout import check_device
 
         changes = {name: value for name, value in vars(self.settings).items() if value is not None}

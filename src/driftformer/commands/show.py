@@ -46,11 +46,10 @@ class Run(Command):
     out: Figure = Path("run.png")
 
     def run(self) -> None:
-        from driftformer.environments.presets import build
         from driftformer.plots.schedule import draw_run
         from driftformer.simulation.rollout import rollout
 
-        environment = build(self.environment)
+        environment = self.environment.build()
         seen = rollout(environment, self.agent, seed=self.seed, trajectories=True).trajectories
         assert seen is not None
         arrays = {name: value.numpy() for name, value in seen.tensors().items()}

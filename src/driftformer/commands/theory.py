@@ -33,19 +33,16 @@ class Theory(Command):
     """Figure to draw, .png or .svg: the scheduler, or for linucb, product and noncontinuous one of their own."""
 
     def run(self) -> None:
-        from driftformer.theory.checks import CHECKS
+        from driftformer.theory.checks import CHECKS, run_checks
         from driftformer.theory.figures import draw
 
-        require_count("n", self.n, 1, most=6)
-        if self.only is not None:
-            require_choice("check", self.only, CHECKS)
         if self.plot is not None and self.plot.is_dir():
             raise InputError(f"plot is '{self.plot}', which is a folder; name a file, such as {self.plot}/schedule.png")
         rows = []
         with Console(stderr=True).status("checking …") as status:
-            for name in CHECKS if self.only is None else [self.only]:
-                status.update(f"checking {name} …")
-                row = CHECKS[name](self.n)
+            names = list(CHECKS) if self.only is None else [self.only]
+            found = run_checks(names, self.n, on_check=lambda name: status.update(f"checking {name} …"))
+            for name, row in found.items():
                 size, error = f"{row.size_claimed} / {row.size_built}", f"{row.error_claimed} / {row.error_measured}"
                 rows.append((name, f"{row.statement}: {row.built}", size, error, row.verdict))
         columns = ("name", "statement: built", "size: claimed / built", "error: claimed / measured", "verdict")

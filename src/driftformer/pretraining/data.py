@@ -157,8 +157,8 @@ def shortened(world: TrainingWorld, times: int) -> TrainingWorld:
         return replace(world, environment=replace(cast(Any, world.environment), horizon=horizon))
     except TypeError:
         raise InputError(
-            f"short is set, but '{world.environment.name}' cannot be cut short; make it a dataclass with a field horizon, "
-            "or give short 0"
+            f"short is set, but '{world.environment.name}' cannot be cut short; make it a dataclass with a field "
+            "horizon, or give short 0"
         ) from None
 
 

@@ -170,7 +170,7 @@ def _check_step(environment: Environment, reward: Any, suboptimality: Any, befor
 def _check_offered(environment: Environment, world: Any) -> None:
     if not bool(world.observation.offered.any(dim=1).all()):
         raise InputError(
-            f"environment '{environment.name}': no arm is on offer in round {world.t} of some problem; offer one or more"
+            f"environment '{environment.name}': a problem has no arm on offer in round {world.t}; offer at least one"
         )
 
 

@@ -66,7 +66,7 @@ class RegretRecorder:
         bad = ~np.isfinite(block).all(axis=1)
         if bad.any():
             raise InputError(
-                f"values are NaN or infinite in round {self._seen + int(bad.argmax()) + 1}; the environment, and its drift, "
+                f"values are NaN or infinite in round {self._seen + int(bad.argmax()) + 1}; the environment and its drift "
                 "must keep them finite"
             )
         if self._earned is not None and not bool(self._earned.isfinite().all()):

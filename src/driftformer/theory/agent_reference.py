@@ -14,6 +14,7 @@ from torch.nn import functional
 
 from driftformer.agents.base import Agent, ProblemShape
 from driftformer.agents.master import Master
+from driftformer.problem import Observation
 from driftformer.randomness import Stream
 
 
@@ -74,12 +75,12 @@ class OneProblemAgent:
 
     def act(self, offered: Tensor, stream: Stream | None = None) -> tuple[int, Any]:
         """The arm among those offered `[A, d]`, and the agent's info; without a stream it must not need chance."""
-        arm, info = self._agent.act(self.state, offered.unsqueeze(0), cast(Stream, stream))
+        arm, info = self._agent.act(self.state, Observation(offered.unsqueeze(0)), cast(Stream, stream))
         return int(arm), info
 
     def update(self, offered: Tensor, arm: int, reward: float, info: Any) -> None:
         played, paid = torch.tensor([arm]), torch.tensor([reward], dtype=offered.dtype)
-        self.state = self._agent.update(self.state, offered.unsqueeze(0), played, paid, info)
+        self.state = self._agent.update(self.state, Observation(offered.unsqueeze(0)), played, paid, info)
 
 
 class _PreparedStream:

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 import torch
 
 from driftformer.agents.registry import make_agent
-from driftformer.environments.linear import LinearBandit
+from driftformer.environments.base import Environment
 from driftformer.environments.nonstationarity import nonstationarity
 from driftformer.errors import InputError, require_count
-from driftformer.pretraining.problems import unroll
 from driftformer.randomness import CHUNK, Randomness
 from driftformer.simulation.rollout import rollout
+from driftformer.simulation.tape import problems_of
+from driftformer.simulation.trajectories import Laid
 from driftformer.theory.bounds import Rho, inverse_root
 from driftformer.threads import one_thread
 
@@ -40,7 +41,7 @@ class AssumptionCounts:
 
 @one_thread()
 def count_assumption(
-    agent: str, environment: LinearBandit, rho: Rho = inverse_root, chunks: int = 1, seed: int = 0
+    agent: str, environment: Environment, rho: Rho = inverse_root, chunks: int = 1, seed: int = 0
 ) -> AssumptionCounts:
     """Play an agent and count."""
     require_count("chunks", chunks)
@@ -48,8 +49,9 @@ def count_assumption(
     assert played is not None
     if played.auxiliary_values is None:
         raise InputError(f"agent is '{agent}', which has no auxiliary value; choose one that learns")
-    problems = unroll(environment, Randomness(seed, range(chunks)))
-    best = problems.means.amax(dim=2).double()  # [B, T] r*
+    tape = problems_of(environment, Randomness(seed, range(chunks)))
+    assert isinstance(tape, Laid), "a bandit can be laid out"
+    best = tape.values.amax(dim=2).double()  # [B, T] r*
     changes = nonstationarity(environment, problems=chunks * CHUNK, seed=seed).changes
     amount = torch.cat([torch.zeros_like(changes[:, :1]), changes.cumsum(dim=1)], dim=1)  # [B, T] Δ_{[1,t]}
     rounds = torch.arange(1, environment.horizon + 1, dtype=torch.double)

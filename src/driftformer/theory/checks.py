@@ -15,7 +15,7 @@ from torch import Tensor
 
 from driftformer.agents.linucb import LinUCB
 from driftformer.agents.master import Master
-from driftformer.environments.presets import make_env
+from driftformer.environments.registry import make_env
 from driftformer.errors import require_count, unknown_name
 from driftformer.theory import bounds, linucb, rank_tests
 from driftformer.theory.agent_reference import play_with_agent, small_problem
