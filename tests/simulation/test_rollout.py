@@ -10,16 +10,18 @@ import numpy as np
 import pytest
 import torch
 from benchmarks.memory import peak_memory
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import driftformer as df
 from driftformer.agents.reference import NoState
+from driftformer.agents.base import why_not
 from driftformer.agents.registry import AGENTS
 from driftformer.environments import drift
 from driftformer.environments.registry import PRESETS
 from driftformer.errors import InputError
 from driftformer.simulation.regret import RegretRecorder
+from tests.small import small
 
 GIVEN = settings(max_examples=40, deadline=None)
 
@@ -37,8 +39,9 @@ def test_a_chunk_gives_the_same_bits_alone_as_in_any_stack(
     env: str, agent: str, mode: str, dim: int, arms: int, chunks: list[int]
 ) -> None:
     """Odd sizes matter: matrix products choose their code path by alignment."""
-    environment = df.make_env(env, arm_mode=mode, dim=dim, arms=arms, horizon=52)
+    environment = small(env, arm_mode=mode, dim=dim, arms=arms, horizon=52, data="iris")
     player = df.make_agent(agent)
+    assume(why_not(player, environment.traits) is None)
     together = df.rollout(environment, player, chunks=chunks, trajectories=True)
     alone = df.rollout(environment, player, chunks=chunks[-1:], trajectories=True)
     assert together.trajectories is not None
@@ -61,7 +64,7 @@ def test_privileged_agents_too_give_the_same_bits_in_any_stack(agent: str) -> No
 def test_the_optimal_agent_has_no_regret_whatsoever() -> None:
     for env in PRESETS:
         for mode in ("fixed", "resampled"):
-            played = df.rollout(df.make_env(env, arm_mode=mode, horizon=60), df.make_agent("optimal"))
+            played = df.rollout(small(env, arm_mode=mode, horizon=60, data="iris"), df.make_agent("optimal"))
             assert not played.regrets[0].regret.any()
 
 
@@ -131,10 +134,11 @@ class Broken:
     def init(self, shape: object) -> NoState:
         return NoState()
 
-    def act(self, state: NoState, action_set: torch.Tensor, rng: object) -> tuple[torch.Tensor, types.SimpleNamespace]:
-        arm = torch.zeros(action_set.shape[0], dtype=torch.long)
+    def act(self, state: NoState, observation: df.Observation, rng: object) -> tuple[torch.Tensor, typing.Any]:
+        batch = len(observation.action_set)
+        arm = torch.zeros(batch, dtype=torch.long)
         arms = {"shape": arm[:3], "range": arm + 99, "type": arm.float(), "nan": arm}
-        value = torch.full((action_set.shape[0],), float("nan" if self.fault == "nan" else "1"))
+        value = torch.full((batch,), float("nan" if self.fault == "nan" else "1"))
         return arms[self.fault], types.SimpleNamespace(auxiliary_value=value)
 
     def update(self, state: NoState, *rest: object) -> NoState:
@@ -157,7 +161,7 @@ def test_rewards_that_overflow_are_refused() -> None:
 
 
 def test_a_privileged_agent_is_refused_where_it_does_not_apply() -> None:
-    with pytest.raises(InputError, match="agent 'oracle' cannot play 'walk': w\\* moves there"):
+    with pytest.raises(InputError, match="agent 'oracle' cannot play 'walk': it knows only worlds"):
         df.rollout(df.make_env("walk", horizon=3), df.make_agent("oracle"))
 
 
