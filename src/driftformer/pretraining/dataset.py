@@ -31,7 +31,7 @@ from driftformer.pretraining.recipes import Recipe
 from driftformer.pretraining.stream import TRAINING_SEED, Batch
 from driftformer.pretraining.worlds import World, describe, worlds_of
 from driftformer.randomness import Randomness
-from driftformer.simulation.engines import Engine, OnEvent, OnRounds, opened
+from driftformer.simulation.engines import Engine, OnEvent, ReportRounds, opened
 from driftformer.simulation.rollout import one_thread
 from driftformer.storage.events import EVENTS, sitting
 from driftformer.storage.files import is_partial, read_json, tidy, write_atomically, write_json
@@ -149,7 +149,7 @@ def _make(
             if on_event is not None:
                 on_event(kind, **details)
 
-        for shard, content in crew.run(_collect_shard, missing, lambda rounds: None, told):
+        for shard, content in crew.run(_collect_shard, missing, lambda shard, rounds: None, told):
             manifest.add(shard, content)
             on_trajectories(shard.count)
 
@@ -232,7 +232,7 @@ def _leads_out(path: Path, folder: Path) -> bool:
     return not path.resolve().is_relative_to(folder.resolve())
 
 
-def _collect_shard(shard: _Shard, on_rounds: OnRounds) -> bytes:
+def _collect_shard(shard: _Shard, report: ReportRounds) -> bytes:
     """What a shard's file holds."""
     world = shard.world
     randomness = Randomness(TRAINING_SEED + shard.seed, (shard.number,), size=shard.count, device=shard.device)

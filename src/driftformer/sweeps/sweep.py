@@ -90,7 +90,9 @@ def sweep(
         Progress(total, f"{len(horizons):,} cells", progress, chunks=chunks * len(horizons)) as bar,
     ):
         cells = _Cells(grid, variants, out, runs, seed, crew, bar)
-        for task, outcome in crew.run(compute, cells.tasks(), bar.advance, told_by(events, bar)):
+        for task, outcome in crew.run(
+            compute, cells.tasks(), lambda task, rounds: bar.advance(rounds), told_by(events, bar)
+        ):
             cells.take(task, outcome)
             bar.finish_chunks(len(task.chunks))
     rows = [row for place in sorted(cells.rows) for row in cells.rows[place]]
