@@ -28,8 +28,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from reliability.child import Child, Ended
-from reliability.injuries import DAMAGE, KINDS, Lab, damage, laboratory, strike
+from reliability.command import Child, Ended
+from reliability.injection import DAMAGE, KINDS, Lab, damage, laboratory, strike
 from reliability.sabotage import SABOTAGE
 from reliability.scenarios import SCENARIOS, Contents, Scenario, make_small
 

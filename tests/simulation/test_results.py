@@ -12,10 +12,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 import driftformer as df
 from driftformer.errors import InputError
-from driftformer.storage.files import write_atomically
+from driftformer.storage.files import read_json, write_atomically, write_json
 
 ENV = {"horizon": 30, "dim": 4, "arms": 3}
 
@@ -86,6 +87,26 @@ def test_a_folder_of_another_setting_is_refused_and_left_alone(tmp_path: Path) -
     with pytest.raises(InputError, match=r"another setting \(seed is 3 there and 4 here\)"):
         df.evaluate(df.make_env("high", **ENV), ["random"], seed=4, out=tmp_path)
     assert files(tmp_path) == before
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_folder_of_an_earlier_version_is_recognised_and_left_alone(tmp_path: Path, version: int) -> None:
+    run(tmp_path)
+    config = read_json(tmp_path / "config.json")
+    write_json(tmp_path / "config.json", {**config, "format": version})
+    before = files(tmp_path)
+    with pytest.raises(InputError, match=rf"written by an earlier version of driftformer \(format {version}, now 4\)"):
+        run(tmp_path)
+    assert files(tmp_path) == before
+
+
+def test_chunks_of_an_earlier_format_are_refused_though_their_config_is_gone(tmp_path: Path) -> None:
+    run(tmp_path)
+    for path in tmp_path.rglob("*.safetensors"):
+        save_file(load_file(path), path, metadata={"driftformer": f"{'0' * 64} {'0' * 64}"})
+    (tmp_path / "config.json").unlink()
+    with pytest.raises(InputError, match=r"safetensors is broken .*delete it"):
+        run(tmp_path)
 
 
 def test_a_folder_of_other_things_is_refused(tmp_path: Path) -> None:
@@ -194,8 +215,6 @@ def test_trajectories_are_kept_where_asked_for_and_agree_with_the_regret(tmp_pat
     run(tmp_path)
     assert not list(tmp_path.rglob("*.trajectories.safetensors"))
     run(tmp_path, trajectories=True)
-    from safetensors.numpy import load_file
-
     kept = load_file(next((tmp_path / "chunks").glob("linucb*/00001-first-36.trajectories.safetensors")))
     regret = load_file(next((tmp_path / "chunks").glob("linucb*/00001-first-36.safetensors")))["regret"]
     assert kept["arms"].shape == (36, 30)

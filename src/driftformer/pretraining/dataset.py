@@ -10,7 +10,6 @@ manifest once it is whole, so a killed collection goes on with the next one.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,9 +32,10 @@ from driftformer.pretraining.worlds import World, describe, worlds_of
 from driftformer.randomness import Randomness
 from driftformer.simulation.engines import Engine, OnEvent, ReportRounds, opened
 from driftformer.simulation.rollout import one_thread
+from driftformer.storage.checksum import checksum
 from driftformer.storage.events import EVENTS, sitting
 from driftformer.storage.files import is_partial, read_json, tidy, write_atomically, write_json
-from driftformer.storage.tensors import Broken, unseal
+from driftformer.storage.tensors import BrokenFile, parse_tensors
 
 _FORMAT = 1
 
@@ -165,7 +165,7 @@ class _Manifest:
         """Put a shard in place, then in the list."""
         name = _name(shard.number)
         write_atomically(self.folder / "shards" / name, content)
-        entry = {"file": name, "world": shard.place, "count": shard.count, "sha256": _checksum(content)}
+        entry = {"file": name, "world": shard.place, "count": shard.count, "sha256": checksum(content)}
         if shard.number < len(self._done):  # a broken one, mended
             self._done[shard.number] = entry
         else:
@@ -224,7 +224,7 @@ def _check_shards(folder: Path, shards: Any, worlds: int) -> None:
 
 def _is_whole(out: Path, shard: dict[str, Any]) -> bool:
     path = out / "shards" / shard["file"]
-    return path.is_file() and not _leads_out(path, out) and _checksum(path.read_bytes()) == shard.get("sha256")
+    return path.is_file() and not _leads_out(path, out) and checksum(path.read_bytes()) == shard.get("sha256")
 
 
 def _leads_out(path: Path, folder: Path) -> bool:
@@ -252,10 +252,6 @@ def _collect_shard(shard: _Shard, report: ReportRounds) -> bytes:
     )
 
 
-def _checksum(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
-
-
 class StoredStream:
     """A dataset as a training reads it: each generation is a shard; every epoch has them in another order.
 
@@ -270,7 +266,7 @@ class StoredStream:
         self.worlds = worlds_of(recipe.worlds)
         self._check()
         self._shards = self._about["shards"]
-        self.identity = _checksum((folder / "manifest.json").read_bytes())[:12]
+        self.identity = checksum((folder / "manifest.json").read_bytes())[:12]
 
     def _check(self) -> None:
         about = self._about
@@ -341,13 +337,13 @@ class StoredStream:
         if _leads_out(path, self._folder):
             raise InputError(f"dataset shard {path} is a link out of its folder; {_MEND}")
         content = path.read_bytes()
-        if _checksum(content) != shard.get("sha256"):
+        if checksum(content) != shard.get("sha256"):
             raise InputError(
                 f"dataset shard {path} does not match its checksum; repeat its collect command, which mends it"
             )
         try:
-            stored, _ = unseal(content, load)
-        except Broken as error:
+            stored, _ = parse_tensors(content, load)
+        except BrokenFile as error:
             raise InputError(f"dataset shard {path} is broken ({error}); {_MEND}") from None
         size, arms = (shard["count"], world.environment.horizon), world.environment.arms
         fits = {name: value.shape for name, value in stored.items()} == dict.fromkeys(_HELD, size)

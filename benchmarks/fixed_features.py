@@ -12,7 +12,7 @@ from driftformer.randomness import Randomness
 
 
 @dataclass(frozen=True)
-class GivenFeatures:
+class FixedFeatures:
     """A stationary bandit that offers `pool[t mod len(pool)]` in round t."""
 
     bandit: LinearBandit
@@ -20,7 +20,7 @@ class GivenFeatures:
 
     @property
     def name(self) -> str:
-        return "given features"
+        return "fixed features"
 
     @property
     def horizon(self) -> int:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from reliability.child import Child, Ended
+from reliability.command import Child, Ended
 
 DURING = ("kill", "kill at a write", "kill a worker", "full disk", "no permission")
 DAMAGE = ("truncate", "flip a bit")
