@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 from safetensors.numpy import load_file, save_file
 
@@ -230,27 +231,24 @@ def test_a_failed_write_leaves_the_old_file_and_no_rubbish(tmp_path: Path) -> No
     assert path.read_bytes() == b"old"
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_a_killed_run_started_again_equals_an_undisturbed_one(tmp_path: Path, workers: int) -> None:
-    """SIGKILL while chunks are being written, then the same command."""
-
-    def command(out: Path) -> list[str]:
-        options = "--horizon 400 --dim 8 --runs 1400 --agents random linucb thompson --seed 5"
-        return [
-            sys.executable, "-m", "driftformer", "evaluate", "high", *options.split(),
-            "--workers", str(workers), "--out", str(out),
-        ]  # fmt: skip
-
-    victim = subprocess.Popen(command(tmp_path / "killed"), stdout=subprocess.DEVNULL, start_new_session=True)
+def test_a_killed_run_started_again_equals_an_undisturbed_one(tmp_path: Path) -> None:
+    """SIGKILL while chunks are being written by a command with two workers; then the same on one."""
+    options = "--horizon 200 --dim 8 --runs 1400 --agents linucb thompson --seed 5 --workers 2 --out"
+    command = [sys.executable, "-m", "driftformer", "evaluate", "high", *options.split(), str(tmp_path / "killed")]
+    victim = subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True)
     while not list((tmp_path / "killed").rglob("*.safetensors")):
         assert victim.poll() is None, "the run ended before it could be killed"
         time.sleep(0.01)
+    workers = psutil.Process(victim.pid).children(recursive=True)
     os.kill(victim.pid, signal.SIGKILL)
     victim.wait()
     done = len(list((tmp_path / "killed").rglob("*.safetensors")))
     assert not (tmp_path / "killed/summary.json").exists()
+    assert workers
+    assert not psutil.wait_procs(workers, timeout=30)[1], "a killed command leaves no workers behind"
     for out in ("killed", "undisturbed"):
-        subprocess.run(command(tmp_path / out), check=True, stdout=subprocess.DEVNULL)
+        environment = df.make_env("high", horizon=200, dim=8)
+        df.evaluate(environment, ["linucb", "thompson"], runs=1400, seed=5, out=tmp_path / out)
     expected = files(tmp_path / "undisturbed")
     assert 0 < done < sum(name.endswith(".safetensors") for name in expected)
     assert {name: content for name, content in files(tmp_path / "killed").items() if "partial" not in name} == expected

@@ -32,8 +32,8 @@ def save_policy(policy: InContextPolicy, folder: Path, dtype: torch.dtype = torc
     """Write a policy, by default with weights of two bytes; `InContextPolicy.from_pretrained(folder)` reads it too."""
     weights = {name: value.detach().to("cpu", dtype).contiguous() for name, value in policy.state_dict().items()}
     config = PolicyConfig(**policy_sizes(policy.config), architectures=[type(policy).__name__], dtype=str(dtype)[6:])
-    sealed = with_checksum(save(weights, metadata={"format": "pt"}), policy_sizes(config))
-    write_atomically(folder / WEIGHTS, sealed)
+    content = with_checksum(save(weights, metadata={"format": "pt"}), policy_sizes(config))
+    write_atomically(folder / WEIGHTS, content)
     write_atomically(folder / CONFIG, (json.dumps(config.to_dict(), indent=1, sort_keys=True) + "\n").encode())
 
 

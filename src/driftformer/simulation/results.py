@@ -8,8 +8,8 @@
     DIR/events.jsonl                                  what happened: starts, retries, ends (see `events.py`)
 
 Every file is written beside its place, flushed to disk and renamed, so what is there is whole. Each chunk file carries
-a checksum and the fingerprint of its config and place; one that does not match is refused, never guessed at. A folder is
-claimed by its first result, so a command that fails before it computes anything leaves nothing behind.
+a checksum and the fingerprint of its config and place; one that does not match is refused, never guessed at. A folder
+is claimed by its first result, so a command that fails before it computes anything leaves nothing behind.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Tensors in one file that tells when a bit of it has changed: safetensors with a checksum among its metadata.
 
-The checksum is over everything else in the file: names, types, shapes, the other metadata and the numbers. A file
-without one, from elsewhere or of an older version, is read without. Nothing here can run code: safetensors holds plain
-numbers, its header is JSON, and sizes that the header claims are held against the file before anything is allocated.
+The checksum covers everything else in the file: names, types, shapes, the other metadata and the numbers. A file that
+has none, from elsewhere or from an older version, is read without it. Nothing here can run code: safetensors holds plain
+numbers, its header is JSON, and the sizes it claims are compared with the file before anything is allocated.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LENGTH = struct.Struct("<Q")
 
 
 class BrokenFile(ValueError):
-    """Why a file of tensors cannot be used; the caller says which file, and what to do."""
+    """Why a file of tensors cannot be used; the caller adds which file it is and what to do."""
 
 
 def with_checksum(content: bytes, about: dict[str, Any] | None = None) -> bytes:
@@ -52,7 +52,7 @@ def read_tensors(path: Path, load: Callable[[bytes], dict[str, T]]) -> tuple[dic
 
 
 def parse_tensors(content: bytes, load: Callable[[bytes], dict[str, T]]) -> tuple[dict[str, T], str]:
-    """The same for a whole file in memory."""
+    """The same for the content of a file."""
     header, body = _split(content)
     metadata = dict(header.pop("__metadata__", {}))
     stored = metadata.pop(CHECKSUM, None)
