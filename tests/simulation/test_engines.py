@@ -42,7 +42,8 @@ def engine(request: pytest.FixtureRequest) -> Engine:
     return made
 
 
-# What holds for every engine; tests/simulation/test_ray_engine.py runs the same on a cluster.
+# What holds for every engine; test_ray_engine.py checks the same on a cluster. Workers stay from test to test, so tests
+# that end or kill them come last.
 
 
 def check_that_every_job_comes_back_once(engine: Engine) -> None:
@@ -99,6 +100,17 @@ def check_that_errors_of_the_work_come_through(engine: Engine) -> None:
 
 def test_every_job_comes_back_once_and_its_rounds_are_counted(engine: Engine) -> None:
     check_that_every_job_comes_back_once(engine)
+
+
+def test_a_collection_by_two_workers_is_that_of_one(
+    alone: LocalEngine, two: LocalEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(dataset.SHARD, "cpu", 40)
+    for name, engine in (("one", alone), ("two", two)):
+        dataset.collect_dataset(tmp_path / name, "tiny", 150, behaviours={"random": 1.0, "linucb": 1.0}, engine=engine)
+    for name in ("manifest.json", "shards/00000.safetensors", "shards/00003.safetensors"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+    assert [event["kind"] for event in read_events(tmp_path / "two")] == ["start", "finish"]
 
 
 def test_only_a_few_jobs_are_under_way_however_many_there_are(engine: Engine) -> None:
@@ -178,17 +190,6 @@ import driftformer as df
 df.evaluate(df.make_env("high", horizon=5), ["random"], runs=3)
 """
     subprocess.run([sys.executable, "-c", script], check=True)
-
-
-def test_a_collection_by_two_workers_is_that_of_one(
-    alone: LocalEngine, two: LocalEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(dataset.SHARD, "cpu", 40)
-    for name, engine in (("one", alone), ("two", two)):
-        dataset.collect_dataset(tmp_path / name, "tiny", 150, behaviours={"random": 1.0, "linucb": 1.0}, engine=engine)
-    for name in ("manifest.json", "shards/00000.safetensors", "shards/00003.safetensors"):
-        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
-    assert [event["kind"] for event in read_events(tmp_path / "two")] == ["start", "finish"]
 
 
 def test_shards_that_come_early_wait_for_their_turn_in_the_manifest(tmp_path: Path) -> None:

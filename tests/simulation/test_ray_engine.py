@@ -85,6 +85,26 @@ def test_policies_play_the_same_on_workers(crew: RayEngine) -> None:
     assert here.summary == there.summary
 
 
+def test_a_collection_is_that_of_the_local_engine(
+    crew: RayEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(dataset.SHARD, "cpu", 40)
+    for name, engine in (("here", "local"), ("there", crew)):
+        dataset.collect_dataset(tmp_path / name, "tiny", 150, behaviours={"random": 1.0, "linucb": 1.0}, engine=engine)
+    assert files(tmp_path / "here") == files(tmp_path / "there")
+
+
+def test_a_sweep_is_that_of_the_local_engine(crew: RayEngine, tmp_path: Path) -> None:
+    vary = {"b": [0.0, 0.1], "agent.alpha": [1, 2], "horizon": 10}
+    grid = make_grid("high", ["linucb", "random"], vary)
+    here, there = (
+        sweep(grid, tmp_path / name, runs=100, engine=engine) for name, engine in (("here", "local"), ("there", crew))
+    )
+    speed = "rounds_per_cpu_second"
+    assert [{**row, speed: 0} for row in here] == [{**row, speed: 0} for row in there]
+    assert len(there) == 6
+
+
 def test_a_killed_worker_is_replaced_and_no_chunk_counts_twice(crew: RayEngine, tmp_path: Path) -> None:
     environment, mortal = df.make_env("high", **ENV), Mortal(str(tmp_path / "killed"))
     there = df.evaluate(environment, [mortal], runs=400, out=tmp_path / "there", engine=crew)
@@ -128,23 +148,3 @@ def test_versions_that_would_give_other_bits_are_refused(crew: RayEngine, monkey
     crew._connect().close()  # new workers are asked for their versions
     with pytest.raises(InputError, match=r"a machine of the Ray cluster has .* install the same versions"):
         list(crew.run(squared, [Number(1)], quiet, quiet))
-
-
-def test_a_collection_is_that_of_the_local_engine(
-    crew: RayEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(dataset.SHARD, "cpu", 40)
-    for name, engine in (("here", "local"), ("there", crew)):
-        dataset.collect_dataset(tmp_path / name, "tiny", 150, behaviours={"random": 1.0, "linucb": 1.0}, engine=engine)
-    assert files(tmp_path / "here") == files(tmp_path / "there")
-
-
-def test_a_sweep_is_that_of_the_local_engine(crew: RayEngine, tmp_path: Path) -> None:
-    vary = {"b": [0.0, 0.1], "agent.alpha": [1, 2], "horizon": 10}
-    grid = make_grid("high", ["linucb", "random"], vary)
-    here, there = (
-        sweep(grid, tmp_path / name, runs=100, engine=engine) for name, engine in (("here", "local"), ("there", crew))
-    )
-    speed = "rounds_per_cpu_second"
-    assert [{**row, speed: 0} for row in here] == [{**row, speed: 0} for row in there]
-    assert len(there) == 6

@@ -59,6 +59,8 @@ class Job(Protocol):
 
 J = TypeVar("J", bound=Job)
 R = TypeVar("R")
+Done = Iterator[tuple[J, R]]
+Work = Callable[[J, ReportRounds], R]
 OnRounds = Callable[[J, int], None]
 """Receives a job and how many more of its rounds have been played; over a whole job they sum to `job.rounds`."""
 
@@ -74,9 +76,7 @@ class Engine(Protocol):
     def workers(self) -> int:
         """How many jobs it computes at once."""
 
-    def run(
-        self, work: Callable[[J, ReportRounds], R], jobs: Iterable[J], on_rounds: OnRounds[J], on_event: OnEvent
-    ) -> Iterator[tuple[J, R]]:
+    def run(self, work: Work[J, R], jobs: Iterable[J], on_rounds: OnRounds[J], on_event: OnEvent) -> Done[J, R]:
         """Compute all jobs and yield each of them once, when it is done; `work` must be a function of a module."""
 
     def close(self) -> None:
@@ -134,7 +134,7 @@ class Pool(Protocol):
     def has_room(self, queued: int) -> bool:
         """Whether a ready worker should be given one of so many queued jobs."""
 
-    def submit(self, work: Callable[[J, ReportRounds], R], job: J) -> Future[R]:
+    def submit(self, work: Work[J, R], job: J) -> Future[R]:
         """Give a job to a worker."""
 
     def result(self, future: Future[R]) -> R:
@@ -167,13 +167,8 @@ class _Sent(Generic[J]):
 
 
 def run_jobs(
-    pool: Pool,
-    workers: int,
-    work: Callable[[J, ReportRounds], R],
-    jobs: Iterable[J],
-    on_rounds: OnRounds[J],
-    on_event: OnEvent,
-) -> Iterator[tuple[J, R]]:
+    pool: Pool, workers: int, work: Work[J, R], jobs: Iterable[J], on_rounds: OnRounds[J], on_event: OnEvent
+) -> Done[J, R]:
     """Compute jobs on a pool's workers, whatever happens to those; see `Engine.run`."""
     waiting, queue, stillborn = iter(jobs), deque[_Sent[J]](), 0
     busy: dict[Future[R], _Sent[J]] = {}
@@ -186,7 +181,8 @@ def run_jobs(
             pool.hire(min(workers, len(queue) + len(busy)))
             while queue and pool.has_room(len(queue)):
                 sent = queue.popleft()
-                busy[_send(pool, work, sent)] = sent
+                sent.tries += 1
+                busy[pool.submit(work, sent.job)] = sent
             for future, rounds in pool.played():
                 busy[future].tell(rounds)
             try:
@@ -201,7 +197,11 @@ def run_jobs(
             except Lost as loss:
                 on_event("worker-lost", job=done and done.job.label, why=str(loss))
                 if done is not None:
-                    _check_tries(done, loss)
+                    if done.tries >= TRIES:
+                        raise InputError(
+                            f"{done.job.label} was lost {TRIES} times with its worker ({loss}: killed, out of memory, "
+                            "or its machine gone); run the same command again: finished work is kept"
+                        ) from loss
                     on_event("retry", job=done.job.label, attempt=done.tries + 1, of=TRIES)
                     queue.appendleft(done)
                 elif (stillborn := stillborn + 1) >= pool.stillborn:
@@ -216,23 +216,16 @@ def run_jobs(
         raise
 
 
-def _send(pool: Pool, work: Callable[[J, ReportRounds], R], sent: _Sent[J]) -> Future[R]:
-    sent.tries += 1
+@contextmanager
+def may_not_travel(job: Job) -> Iterator[None]:
+    """Refuse a job that cannot be sent to another process, for example with a drift that is a lambda."""
     try:
-        return pool.submit(work, sent.job)
-    except Exception as error:  # whatever pickling may raise, for example for a drift that is a lambda
+        yield
+    except Exception as error:  # whatever pickling may raise
         raise InputError(
-            f"{sent.job.label} cannot be sent to another process ({brief(error)}); use workers=1, or define drift "
+            f"{job.label} cannot be sent to another process ({brief(error)}); use workers=1, or define drift "
             "functions and agents at the top level of a module"
         ) from error
-
-
-def _check_tries(sent: _Sent[J], loss: Lost) -> None:
-    if sent.tries >= TRIES:
-        raise InputError(
-            f"{sent.job.label} was lost {sent.tries} times with its worker ({loss}: killed, out of memory, or its "
-            "machine gone); run the same command again: finished work is kept"
-        ) from loss
 
 
 def brief(error: BaseException | None) -> str:
@@ -253,9 +246,7 @@ class LocalEngine:
     def close(self) -> None:
         self._pool.close()
 
-    def run(
-        self, work: Callable[[J, ReportRounds], R], jobs: Iterable[J], on_rounds: OnRounds[J], on_event: OnEvent
-    ) -> Iterator[tuple[J, R]]:
+    def run(self, work: Work[J, R], jobs: Iterable[J], on_rounds: OnRounds[J], on_event: OnEvent) -> Done[J, R]:
         waiting = iter(jobs)
         first = list(islice(waiting, 2))
         if self.workers > 1 and len(first) > 1:
@@ -299,8 +290,10 @@ class _Processes:
     def has_room(self, queued: int) -> bool:
         return self._executor is not None and self._ready and bool(self._free)
 
-    def submit(self, work: Callable[[J, ReportRounds], R], job: J) -> Future[R]:
-        content, slot = bytes(ForkingPickler.dumps(job)), self._free.pop()
+    def submit(self, work: Work[J, R], job: J) -> Future[R]:
+        with may_not_travel(job):
+            content = bytes(ForkingPickler.dumps(job))
+        slot = self._free.pop()
         self._played[slot] = 0
         future: Future[R] = self._submit(_compute, work, content, slot)
         self._slots[future] = slot
@@ -363,7 +356,7 @@ def _end_with_parent() -> None:
 def _be_ready() -> None: ...
 
 
-def _compute(work: Callable[[J, ReportRounds], R], content: bytes, slot: int) -> R:
+def _compute(work: Work[J, R], content: bytes, slot: int) -> R:
     try:
         job = ForkingPickler.loads(content)
     except Exception as error:

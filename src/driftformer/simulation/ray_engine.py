@@ -15,7 +15,7 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from concurrent.futures import Future
 from functools import cache
 from importlib.metadata import version
@@ -26,7 +26,19 @@ from typing import Any
 
 from driftformer import __version__
 from driftformer.errors import InputError
-from driftformer.simulation.engines import AHEAD, J, Lost, OnEvent, OnRounds, R, ReportRounds, brief, run_jobs
+from driftformer.simulation.engines import (
+    AHEAD,
+    Done,
+    J,
+    Lost,
+    OnEvent,
+    OnRounds,
+    R,
+    Work,
+    brief,
+    may_not_travel,
+    run_jobs,
+)
 
 _PATIENCE = 60.0
 """Seconds to wait for a cluster that has no core left."""
@@ -96,9 +108,7 @@ class RayEngine:
             self._ray.shutdown()
         self._pool, self._ours = None, False
 
-    def run(
-        self, work: Callable[[J, ReportRounds], R], jobs: Iterable[J], on_rounds: OnRounds[J], on_event: OnEvent
-    ) -> Iterator[tuple[J, R]]:
+    def run(self, work: Work[J, R], jobs: Iterable[J], on_rounds: OnRounds[J], on_event: OnEvent) -> Done[J, R]:
         return run_jobs(self._connect(), self.workers, work, jobs, on_rounds, on_event)
 
 
@@ -135,7 +145,7 @@ class _Worker:
             os.chdir(folder)
         import driftformer.simulation.rollout  # noqa: F401  torch takes its time
 
-    def work(self, work: Callable[[J, ReportRounds], R], job: J) -> R:
+    def work(self, work: Work[J, R], job: J) -> R:
         return work(job, lambda rounds: None)
 
 
@@ -184,9 +194,10 @@ class _Actors:
         most = AHEAD if queued >= len(self._load) + len(self.starting) else 1
         return bool(self._load) and min(self._load.values()) < most
 
-    def submit(self, work: Callable[[J, ReportRounds], R], job: J) -> Future[R]:
+    def submit(self, work: Work[J, R], job: J) -> Future[R]:
         worker = min(self._load, key=self._load.__getitem__)
-        future: Future[R] = self._future(worker.work.remote(work, job))
+        with may_not_travel(job):
+            future: Future[R] = self._future(worker.work.remote(work, job))
         self._sent[future] = worker
         self._load[worker] += 1
         return future

@@ -1,8 +1,8 @@
 """Tensors in one file that tells when a bit of it has changed: safetensors with a checksum among its metadata.
 
 The checksum covers everything else in the file: names, types, shapes, the other metadata and the numbers. A file that
-has none, from elsewhere or from an older version, is read without it. Nothing here can run code: safetensors holds plain
-numbers, its header is JSON, and the sizes it claims are compared with the file before anything is allocated.
+has none, from elsewhere or from an older version, is read without it. Nothing here can run code: safetensors holds
+plain numbers, its header is JSON, and the sizes it claims are compared with the file before anything is allocated.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def parse_tensors(content: bytes, load: Callable[[bytes], dict[str, T]]) -> tupl
         raise BrokenFile("its checksum does not match")
     about = metadata.get(ABOUT, "")
     try:
-        tensors = load(content)  # holds sizes, offsets and types against the file
+        tensors = load(content)  # checks sizes, offsets and types against the file
     except (SafetensorError, ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
         raise BrokenFile(str(error)) from None
     return tensors, about if isinstance(about, str) else ""
