@@ -19,7 +19,7 @@ import torch
 
 import driftformer as df
 from benchmarks import peers
-from benchmarks.given import GivenFeatures
+from benchmarks.fixed_features import FixedFeatures
 from benchmarks.memory import peak_memory
 from driftformer.agents.base import Agent
 from driftformer.environments.base import Environment
@@ -55,7 +55,7 @@ def contenders() -> dict[str, Callable[[], float]]:
     bandit = df.make_env("stationary", horizon=HORIZON, arm_mode="resampled")
     still = df.make_env("stationary", horizon=HORIZON)
     draws = Randomness(1, range(STACK)).stream("features")
-    given = GivenFeatures(still, tuple(draws.symmetric(bandit.arms, bandit.dim) for _ in range(GIVEN_SETS)))
+    given = FixedFeatures(still, tuple(draws.symmetric(bandit.arms, bandit.dim) for _ in range(GIVEN_SETS)))
     rounds = list(peers.draw_features(np.random.default_rng(1), 8000))
     return {
         "driftformer linucb": ours(bandit, df.make_agent("linucb")),

@@ -23,8 +23,8 @@ from driftformer.models.context import begin, next_logits, record
 from driftformer.policies import shipped
 from driftformer.pretraining.dataset import collect_dataset
 from driftformer.pretraining.play import play
-from driftformer.simulation.tape import problems_of
 from driftformer.randomness import Randomness
+from driftformer.simulation.tape import problems_of
 
 HORIZON, RUNS = 200, 200
 

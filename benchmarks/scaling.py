@@ -78,7 +78,8 @@ def seconds_to_store(folder: Path, horizon: int = 200, chunks: int = 300) -> flo
     environment = df.make_env("high", horizon=horizon)
     task = Task(environment, "linucb", df.make_agent("linucb"), (Chunk(0),), 0, "cpu", False)
     (regret,) = compute(task, lambda rounds: None).rollout.regrets
-    results = ResultsFolder(folder / "stored", {"environment": environment.config(), "seed": 0, "device": "cpu"})
+    config = {"environment": environment.config(), "seed": 0, "device": "cpu"}
+    results = ResultsFolder(folder / "stored", config, horizon)
     results.claim()
     began = time.perf_counter()
     for index in range(chunks):

@@ -28,8 +28,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from reliability.child import Child, Ended
-from reliability.injuries import DAMAGE, KINDS, Lab, damage, laboratory, strike
+from reliability.command import Command, Ended
+from reliability.injection import DAMAGE, KINDS, Lab, damage, laboratory, strike
 from reliability.sabotage import SABOTAGE
 from reliability.scenarios import SCENARIOS, Contents, Scenario, make_small
 
@@ -126,8 +126,6 @@ class Episode:
         if named:
             self.damaged.pop(named[0]).verdict = "refused"
             return self._remedy(lines[0], named[0])
-        if kind == "kill a worker" and "workers is" in lines[0]:
-            return True
         return self._fail(fault, "lost", f"refused without a damaged file: {lines[0]}")
 
     def _fail(self, fault: Fault, verdict: str, note: str) -> bool:
@@ -175,7 +173,7 @@ class Episode:
     def _finish(self, arguments: list[str]) -> bool:
         """Run one command until it finishes, with a remedy for each damaged file that it refuses."""
         for _ in range(2 + len(self.damaged)):
-            ended = Child(arguments, fresh=bool(self.reference.scenario.workers)).wait()
+            ended = Command(arguments, fresh=bool(self.reference.scenario.workers)).wait()
             if ended.code == 0 and not ended.said:
                 return True
             if not self._judge(ended, self._last() if self.faults else self._add("kill")):
@@ -201,7 +199,7 @@ def _is_bad(fault: Fault) -> bool:
 def undisturbed(scenario: Scenario, folder: Path) -> Reference:
     began = time.monotonic()
     for arguments in scenario.arguments(folder):
-        ended = Child(arguments, fresh=bool(scenario.workers)).wait()
+        ended = Command(arguments, fresh=bool(scenario.workers)).wait()
         if ended.code or ended.said:
             sys.exit(f"{scenario.name} fails without any fault: {ended.said}")
     return Reference(scenario, folder, scenario.results(folder), time.monotonic() - began, _size(folder))

@@ -27,7 +27,7 @@ from rich.table import Table
 from torch import Tensor
 
 import driftformer as df
-from driftformer.agents.base import ProblemShape, pick
+from driftformer.agents.base import ProblemShape
 from driftformer.agents.discounted import DiscountedLinUCB
 from driftformer.agents.gram import factorise, fade
 from driftformer.agents.linucb import LinUCB

@@ -38,12 +38,9 @@ def careless_writes() -> None:
 
 def blind_checksums() -> None:
     """Every checksum is the same."""
-    from driftformer.pretraining import dataset
-    from driftformer.simulation import results
-    from driftformer.storage import files, tensors
+    from driftformer.storage import checksum
 
-    for checksum in (files.digest, tensors._checksum, dataset._checksum, results._checksum):
-        _put(checksum, _any)
+    _put(checksum.checksum, _any)
 
 
 SABOTAGE: dict[str, Callable[[], None]] = {"writes": careless_writes, "checksums": blind_checksums}

@@ -16,7 +16,7 @@ from safetensors.numpy import load
 from driftformer.models.checkpoints import SIZES
 from driftformer.storage.events import EVENTS
 from driftformer.storage.files import is_partial, read_json
-from driftformer.storage.tensors import parse, unseal
+from driftformer.storage.tensors import parse_object, parse_tensors
 
 Contents = dict[str, Any]
 
@@ -67,8 +67,8 @@ def content(path: Path) -> Any:
         made["progress"].pop("seconds")
         return made
     if path.name == "state.safetensors":
-        tensors, text = unseal(path.read_bytes(), load)
-        about = parse(text)
+        tensors, text = parse_tensors(path.read_bytes(), load)
+        about = parse_object(text)
         about["progress"] = {key: value for key, value in about["progress"].items() if key not in _OF_ONE_RUN}
         return about, {name: value.tobytes() for name, value in tensors.items()}
     if path.parent.name == "best" and path.name == "config.json":  # the rest of it is never read

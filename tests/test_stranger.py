@@ -217,7 +217,10 @@ def changed(**fields: Any) -> Any:
         (changed(action_set=lambda world: world.values), r"observation.action_set is a .* tensor \[64, 4\]"),
         (changed(action_set=lambda world: world.observation.action_set * np.inf), "action_set has NaN or infinite"),
         (changed(offered=lambda world: world.values), "observation.offered is a torch.float32 tensor"),
-        (changed(offered=lambda world: world.values > 2), "a problem has no arm on offer in round 1; offer at least one"),
+        (
+            changed(offered=lambda world: world.values > 2),
+            "a problem has no arm on offer in round 1; offer at least one",
+        ),
         (changed(t=lambda world: 0), "reset\\(\\) must give a world with t = 1"),
     ],
 )

@@ -52,6 +52,6 @@ def test_detection_refuses_horizons_whose_rewards_it_could_not_keep() -> None:
 
 def test_stored_results_of_long_problems_are_told_apart_from_those_learned_in_float32(tmp_path: Path) -> None:
     def folder(horizon: int) -> ResultsFolder:
-        return ResultsFolder(tmp_path, {"environment": {"horizon": horizon}})
+        return ResultsFolder(tmp_path, {"environment": {}}, horizon)
 
     assert (folder(LONG).config["format"], folder(LONG + 1).config["format"]) == (FORMAT, LONG_FORMAT)

@@ -239,7 +239,7 @@ def test_the_config_tells_drifts_apart(one: Any, two: Any) -> None:
 def test_what_cannot_be_identified_is_played_but_not_stored(tmp_path: Path) -> None:
     environment = make_env("stationary", horizon=5, drift=closing_over(threading.Lock()))
     assert not is_identified(environment.config())
-    with pytest.raises(InputError, match="cannot be told apart from its like"):
+    with pytest.raises(InputError, match="cannot be told apart from others of its kind"):
         df.evaluate(environment, ["random"], runs=2, out=tmp_path / "X")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -21,6 +20,7 @@ from driftformer.pretraining.play import Player
 from driftformer.pretraining.processes import Part
 from driftformer.pretraining.recipes import recipe_of
 from driftformer.pretraining.run import policy_config
+from driftformer.storage.checksum import checksum
 from tests.hostile.strategies import damaged, fuzz, loads_or_refuses, mutated
 
 TINY = recipe_of("tiny")
@@ -125,7 +125,7 @@ def test_a_shard_that_is_not_of_these_worlds_is_refused(folder: Path, player: Pl
         tensors["arms"] = tensors["arms"] + 200 if wrong.startswith("arms") else tensors["arms"][:, :7].contiguous()
     content = save(tensors)
     (folder / SHARD).write_bytes(content)
-    change(folder, sha256=hashlib.sha256(content).hexdigest())
+    change(folder, sha256=checksum(content))
     with pytest.raises(InputError, match=r"00000.safetensors is not of these worlds"):
         read(folder, player)
 

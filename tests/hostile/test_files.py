@@ -15,7 +15,7 @@ from safetensors.numpy import load, save
 from driftformer.errors import InputError
 from driftformer.storage import files
 from driftformer.storage.files import is_partial, read_json, tidy, write_atomically, write_json
-from driftformer.storage.tensors import Broken, parse, read_sealed, seal, unseal
+from driftformer.storage.tensors import BrokenFile, parse_object, parse_tensors, read_tensors, with_checksum
 from tests.hostile.strategies import damaged, fuzz, json_values, loads_or_refuses
 
 VALUE = {"name": "high", "numbers": [1, 2.5, -0.1], "inner": {"flag": True, "none": None}, "text": "ρ̂"}
@@ -45,22 +45,22 @@ def test_json_comes_back_as_it_was(tmp_path: Path, value: dict[str, object]) -> 
 @fuzz
 @given(data=st.data())
 def test_damaged_tensors_are_noticed(data: st.DataObject) -> None:
-    whole = seal(save(TENSORS), {"about": 1})
+    whole = with_checksum(save(TENSORS), {"about": 1})
     content = data.draw(damaged(whole))
     try:
-        tensors, text = unseal(content, load)
-    except Broken:
+        tensors, text = parse_tensors(content, load)
+    except BrokenFile:
         return
     if b"sha256" in content:
-        assert parse(text) == {"about": 1}
+        assert parse_object(text) == {"about": 1}
         assert {name: value.tobytes() for name, value in tensors.items()} == {
             name: value.tobytes() for name, value in TENSORS.items()
         }
 
 
 def test_equal_tensors_are_equal_files_and_safetensors_reads_them() -> None:
-    sealed = seal(save(TENSORS, metadata={"format": "pt"}), {"about": 1})
-    assert sealed == seal(save(TENSORS, metadata={"format": "pt"}), {"about": 1})
+    sealed = with_checksum(save(TENSORS, metadata={"format": "pt"}), {"about": 1})
+    assert sealed == with_checksum(save(TENSORS, metadata={"format": "pt"}), {"about": 1})
     assert np.array_equal(load(sealed)["a"], TENSORS["a"])
 
 
@@ -71,8 +71,8 @@ def test_files_of_absurd_size_are_refused_before_they_are_read(tmp_path: Path) -
             file.truncate(2**40)
     with pytest.raises(InputError, match=r"x.json has 1,099,511,627,776 bytes, more than"):
         read_json(tmp_path / "x.json")
-    with pytest.raises(Broken, match="1,099,511,627,776 bytes, more than"):
-        read_sealed(tmp_path / "x.safetensors", load)
+    with pytest.raises(BrokenFile, match="1,099,511,627,776 bytes, more than"):
+        read_tensors(tmp_path / "x.safetensors", load)
 
 
 @pytest.mark.parametrize("content", [b"[" * 10**6, b'{"a":' * 10**5, b'{"a": NaN}', b'{"a": ' + b"9" * 9999 + b"}"])

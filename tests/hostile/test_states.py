@@ -21,8 +21,8 @@ from driftformer.models.configuration import PolicyConfig
 from driftformer.models.incontext import InContextPolicy
 from driftformer.pretraining.recipes import recipe_of
 from driftformer.pretraining.run import policy_config, train
-from driftformer.pretraining.state import load_state, save_state
-from driftformer.storage.tensors import parse, seal, unseal
+from driftformer.pretraining.state import TrainingState, load_state, save_state
+from driftformer.storage.tensors import parse_object, parse_tensors, with_checksum
 from tests.hostile.strategies import damaged, fuzz, json_values, loads_or_refuses, mutated
 
 DIM, HORIZON = 3, 6
@@ -65,14 +65,14 @@ def test_a_damaged_online_state_is_noticed(agent: InContext, saved: Path, data: 
 def test_a_tampered_online_state_plays_or_is_refused(agent: InContext, saved: Path, data: st.DataObject) -> None:
     """With a right checksum, as one who knows the format would write it."""
     whole = saved.read_bytes()
-    tensors, text = unseal(whole, load)
+    tensors, text = parse_tensors(whole, load)
     tensors = dict(tensors)
     name = data.draw(st.sampled_from(sorted(tensors)))
     shape = data.draw(st.sampled_from([tensors[name].shape, (3,), (3, 4, DIM), (0,), (7, 4, DIM), (3, 9, DIM)]))
     kind = data.draw(st.sampled_from([tensors[name].dtype, np.float64, np.int8, np.int64, np.bool_]))
     tensors[name] = data.draw(arrays.arrays(kind, shape))
-    about = data.draw(st.one_of(st.just(parse(text)), mutated(parse(text))))
-    saved.write_bytes(seal(save(tensors), about))
+    about = data.draw(st.one_of(st.just(parse_object(text)), mutated(parse_object(text))))
+    saved.write_bytes(with_checksum(save(tensors), about))
     found = loads_or_refuses(lambda: agent.online(state=saved))
     saved.write_bytes(whole)
     if found is not None:
@@ -188,7 +188,7 @@ def test_a_damaged_training_state_is_noticed(training: Path, tmp_path: Path, dat
     if data.draw(st.booleans()):
         content = data.draw(damaged(whole))
     else:
-        tensors, text = unseal(whole, load)
-        content = seal(save(dict(tensors)), data.draw(mutated(parse(text))))
+        tensors, text = parse_tensors(whole, load)
+        content = with_checksum(save(dict(tensors)), data.draw(mutated(parse_object(text))))
     path.write_bytes(content)
     loads_or_refuses(lambda: load_state(path, RECIPE, where, policy, optimizer))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,13 +16,20 @@ from driftformer.errors import InputError
 from driftformer.pretraining import dataset
 from driftformer.randomness import CHUNK
 from driftformer.simulation import chunks as chunking
-from driftformer.simulation import ray_engine
-from driftformer.simulation.engines import OnRounds
+from driftformer.simulation import engines, ray_engine
 from driftformer.simulation.ray_engine import RayEngine
 from driftformer.storage.events import read_events
 from driftformer.sweeps.grid import make_grid
 from driftformer.sweeps.sweep import sweep
-from tests.simulation.test_engines import Number, check_that_few_jobs_are_under_way, quiet, squared
+from tests.simulation.jobs import Number, killed_once, squared
+from tests.simulation.test_engines import (
+    check_that_a_job_lost_too_often_is_an_error,
+    check_that_a_lost_job_is_sent_again,
+    check_that_errors_of_the_work_come_through,
+    check_that_every_job_comes_back_once,
+    check_that_few_jobs_are_under_way,
+    quiet,
+)
 
 # Ray leaves log files and its processes' handles to the collector.
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
@@ -53,13 +58,6 @@ def files(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in found}
 
 
-def killed_once(marker: str) -> None:
-    """Kill this process the first time that anyone comes here."""
-    if not Path(marker).exists():
-        Path(marker).touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-
-
 @dataclass(frozen=True)
 class Mortal(Random):
     """Plays at random; where it plays first, its process is killed."""
@@ -68,32 +66,8 @@ class Mortal(Random):
     marker: str = ""
 
     def init(self, shape: ProblemShape) -> Any:
-        killed_once(self.marker)
+        killed_once(Path(self.marker))
         return super().init(shape)
-
-
-@dataclass(frozen=True)
-class Doomed(Number):
-    folder: str = ""
-
-
-def dies_at_three(job: Doomed, on_rounds: OnRounds) -> int:
-    if job.value == 3:
-        killed_once(f"{job.folder}/killed")
-    return squared(job, on_rounds)
-
-
-def always_dies(job: Number, on_rounds: OnRounds) -> int:
-    os.kill(os.getpid(), signal.SIGKILL)
-    return 0
-
-
-def stumbles(job: Number, on_rounds: OnRounds) -> int:
-    if job.value == 3:
-        raise InputError("three is no number; give four")
-    if job.value == 4:
-        raise LookupError("four is lost")
-    return job.value
 
 
 def test_results_are_those_of_the_local_engine_to_the_last_bit(crew: RayEngine, tmp_path: Path) -> None:
@@ -109,63 +83,6 @@ def test_policies_play_the_same_on_workers(crew: RayEngine) -> None:
     environment = df.make_env("high", horizon=8)
     here, there = (df.evaluate(environment, ["policy:high"], runs=70, engine=one) for one in ("local", crew))
     assert here.summary == there.summary
-
-
-def test_a_killed_worker_is_replaced_and_no_chunk_counts_twice(crew: RayEngine, tmp_path: Path) -> None:
-    environment, mortal = df.make_env("high", **ENV), Mortal(str(tmp_path / "killed"))
-    there = df.evaluate(environment, [mortal], runs=400, out=tmp_path / "there", engine=crew)
-    here = df.evaluate(environment, [mortal], runs=400, out=tmp_path / "here")
-    assert here.summary == there.summary
-    assert files(tmp_path / "here") == files(tmp_path / "there")
-    (timing,) = there.timing.values()
-    assert timing["rounds"] == 7 * CHUNK * ENV["horizon"]
-    events = read_events(tmp_path / "there")
-    assert events[0]["kind"] == "start"
-    assert events[-1]["kind"] == "finish"
-    told = [event for event in events if event["kind"] in ("worker-lost", "retry")]
-    assert {event["kind"] for event in told} == {"worker-lost", "retry"}
-    assert told[0]["why"] == "ActorDiedError"
-    assert "'mortal" in told[1]["job"]
-    assert (told[1]["attempt"], told[1]["of"]) == (2, ray_engine.TRIES)
-
-
-def test_every_job_comes_back_once_though_one_was_lost(crew: RayEngine, tmp_path: Path) -> None:
-    told: list[str] = []
-    jobs = [Doomed(value, str(tmp_path)) for value in range(12)]
-    found = list(crew.run(dies_at_three, jobs, quiet, lambda kind, **details: told.append(kind)))
-    assert sorted((job.value, result) for job, result in found) == [(n, n * n) for n in range(12)]
-    assert "retry" in told
-
-
-def test_a_job_that_is_lost_too_often_is_an_error(crew: RayEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ray_engine, "TRIES", 2)
-    told: list[str] = []
-    with pytest.raises(InputError, match=r"number 7 was lost 2 times together with its worker \(ActorDiedError"):
-        list(crew.run(always_dies, [Number(7)], quiet, lambda kind, **details: told.append(kind)))
-    assert told == ["worker-lost", "retry", "worker-lost"]
-
-
-def test_errors_of_the_work_come_through_as_themselves(crew: RayEngine) -> None:
-    with pytest.raises(InputError) as caught:
-        list(crew.run(stumbles, [Number(3)], quiet, quiet))
-    assert str(caught.value) == "three is no number; give four"
-    assert type(caught.value) is InputError
-    with pytest.raises(LookupError, match="four is lost"):
-        list(crew.run(stumbles, [Number(4)], quiet, quiet))
-    with pytest.raises(InputError, match="changes is 90; at most"):
-        df.evaluate(df.make_env("jumps", changes=90, **ENV), ["linucb"], runs=200, engine=crew)
-
-
-def test_only_a_few_jobs_are_under_way_however_many_there_are(crew: RayEngine) -> None:
-    check_that_few_jobs_are_under_way(crew)
-
-
-def test_versions_that_would_give_other_bits_are_refused(crew: RayEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ray_engine, "_versions", lambda: {"torch": "1.0"})
-    if crew._crew is not None:  # other tests came before
-        crew._crew.dismiss_all()  # new ones are asked for their versions
-    with pytest.raises(InputError, match=r"a machine of the Ray cluster has .* install the same versions"):
-        list(crew.run(squared, [Number(1)], quiet, quiet))
 
 
 def test_a_collection_is_that_of_the_local_engine(
@@ -186,3 +103,48 @@ def test_a_sweep_is_that_of_the_local_engine(crew: RayEngine, tmp_path: Path) ->
     speed = "rounds_per_cpu_second"
     assert [{**row, speed: 0} for row in here] == [{**row, speed: 0} for row in there]
     assert len(there) == 6
+
+
+def test_a_killed_worker_is_replaced_and_no_chunk_counts_twice(crew: RayEngine, tmp_path: Path) -> None:
+    environment, mortal = df.make_env("high", **ENV), Mortal(str(tmp_path / "killed"))
+    there = df.evaluate(environment, [mortal], runs=400, out=tmp_path / "there", engine=crew)
+    here = df.evaluate(environment, [mortal], runs=400, out=tmp_path / "here")
+    assert here.summary == there.summary
+    assert files(tmp_path / "here") == files(tmp_path / "there")
+    (timing,) = there.timing.values()
+    assert timing["rounds"] == 7 * CHUNK * ENV["horizon"]
+    events = read_events(tmp_path / "there")
+    assert events[0]["kind"] == "start"
+    assert events[-1]["kind"] == "finish"
+    told = [event for event in events if event["kind"] in ("worker-lost", "retry")]
+    assert {event["kind"] for event in told} == {"worker-lost", "retry"}
+    assert told[0]["why"] == "ActorDiedError"
+    assert "'mortal" in told[1]["job"]
+    assert (told[1]["attempt"], told[1]["of"]) == (2, engines.TRIES)
+
+
+def test_every_job_comes_back_once_and_its_rounds_are_counted(crew: RayEngine) -> None:
+    check_that_every_job_comes_back_once(crew)
+
+
+def test_only_a_few_jobs_are_under_way_however_many_there_are(crew: RayEngine) -> None:
+    check_that_few_jobs_are_under_way(crew)
+
+
+def test_a_job_whose_worker_was_killed_is_sent_again(crew: RayEngine, tmp_path: Path) -> None:
+    check_that_a_lost_job_is_sent_again(crew, tmp_path)
+
+
+def test_a_job_that_is_lost_too_often_is_an_error(crew: RayEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_that_a_job_lost_too_often_is_an_error(crew, monkeypatch)
+
+
+def test_errors_of_the_work_come_through_as_themselves(crew: RayEngine) -> None:
+    check_that_errors_of_the_work_come_through(crew)
+
+
+def test_versions_that_would_give_other_bits_are_refused(crew: RayEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ray_engine, "_versions", lambda: {"torch": "1.0"})
+    crew._connect().close()  # new workers are asked for their versions
+    with pytest.raises(InputError, match=r"a machine of the Ray cluster has .* install the same versions"):
+        list(crew.run(squared, [Number(1)], quiet, quiet))

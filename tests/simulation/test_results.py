@@ -11,11 +11,13 @@ import time
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
+from safetensors.numpy import load_file, save_file
 
 import driftformer as df
 from driftformer.errors import InputError
-from driftformer.storage.files import write_atomically
+from driftformer.storage.files import read_json, write_atomically, write_json
 
 ENV = {"horizon": 30, "dim": 4, "arms": 3}
 
@@ -86,6 +88,26 @@ def test_a_folder_of_another_setting_is_refused_and_left_alone(tmp_path: Path) -
     with pytest.raises(InputError, match=r"another setting \(seed is 3 there and 4 here\)"):
         df.evaluate(df.make_env("high", **ENV), ["random"], seed=4, out=tmp_path)
     assert files(tmp_path) == before
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_folder_of_an_earlier_version_is_recognised_and_left_alone(tmp_path: Path, version: int) -> None:
+    run(tmp_path)
+    config = read_json(tmp_path / "config.json")
+    write_json(tmp_path / "config.json", {**config, "format": version})
+    before = files(tmp_path)
+    with pytest.raises(InputError, match=rf"written by an earlier version of driftformer \(format {version}, now 4\)"):
+        run(tmp_path)
+    assert files(tmp_path) == before
+
+
+def test_chunks_of_an_earlier_format_are_refused_though_their_config_is_gone(tmp_path: Path) -> None:
+    run(tmp_path)
+    for path in tmp_path.rglob("*.safetensors"):
+        save_file(load_file(path), path, metadata={"driftformer": f"{'0' * 64} {'0' * 64}"})
+    (tmp_path / "config.json").unlink()
+    with pytest.raises(InputError, match=r"safetensors is broken .*delete it"):
+        run(tmp_path)
 
 
 def test_a_folder_of_other_things_is_refused(tmp_path: Path) -> None:
@@ -194,8 +216,6 @@ def test_trajectories_are_kept_where_asked_for_and_agree_with_the_regret(tmp_pat
     run(tmp_path)
     assert not list(tmp_path.rglob("*.trajectories.safetensors"))
     run(tmp_path, trajectories=True)
-    from safetensors.numpy import load_file
-
     kept = load_file(next((tmp_path / "chunks").glob("linucb*/00001-first-36.trajectories.safetensors")))
     regret = load_file(next((tmp_path / "chunks").glob("linucb*/00001-first-36.safetensors")))["regret"]
     assert kept["arms"].shape == (36, 30)
@@ -211,27 +231,24 @@ def test_a_failed_write_leaves_the_old_file_and_no_rubbish(tmp_path: Path) -> No
     assert path.read_bytes() == b"old"
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_a_killed_run_started_again_equals_an_undisturbed_one(tmp_path: Path, workers: int) -> None:
-    """SIGKILL while chunks are being written, then the same command."""
-
-    def command(out: Path) -> list[str]:
-        options = "--horizon 400 --dim 8 --runs 1400 --agents random linucb thompson --seed 5"
-        return [
-            sys.executable, "-m", "driftformer", "evaluate", "high", *options.split(),
-            "--workers", str(workers), "--out", str(out),
-        ]  # fmt: skip
-
-    victim = subprocess.Popen(command(tmp_path / "killed"), stdout=subprocess.DEVNULL, start_new_session=True)
+def test_a_killed_run_started_again_equals_an_undisturbed_one(tmp_path: Path) -> None:
+    """SIGKILL while chunks are being written by a command with two workers; then the same on one."""
+    options = "--horizon 200 --dim 8 --runs 1400 --agents linucb thompson --seed 5 --workers 2 --out"
+    command = [sys.executable, "-m", "driftformer", "evaluate", "high", *options.split(), str(tmp_path / "killed")]
+    victim = subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True)
     while not list((tmp_path / "killed").rglob("*.safetensors")):
         assert victim.poll() is None, "the run ended before it could be killed"
         time.sleep(0.01)
+    workers = psutil.Process(victim.pid).children(recursive=True)
     os.kill(victim.pid, signal.SIGKILL)
     victim.wait()
     done = len(list((tmp_path / "killed").rglob("*.safetensors")))
     assert not (tmp_path / "killed/summary.json").exists()
+    assert workers
+    assert not psutil.wait_procs(workers, timeout=30)[1], "a killed command leaves no workers behind"
     for out in ("killed", "undisturbed"):
-        subprocess.run(command(tmp_path / out), check=True, stdout=subprocess.DEVNULL)
+        environment = df.make_env("high", horizon=200, dim=8)
+        df.evaluate(environment, ["linucb", "thompson"], runs=1400, seed=5, out=tmp_path / out)
     expected = files(tmp_path / "undisturbed")
     assert 0 < done < sum(name.endswith(".safetensors") for name in expected)
     assert {name: content for name, content in files(tmp_path / "killed").items() if "partial" not in name} == expected

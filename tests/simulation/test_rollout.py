@@ -14,8 +14,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import driftformer as df
-from driftformer.agents.reference import NoState
 from driftformer.agents.base import why_not
+from driftformer.agents.reference import NoState
 from driftformer.agents.registry import AGENTS
 from driftformer.environments import drift
 from driftformer.environments.registry import PRESETS

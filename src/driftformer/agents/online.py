@@ -22,7 +22,7 @@ from safetensors.numpy import load, save
 from driftformer.errors import InputError, require_count, shown
 from driftformer.models.context import Context, next_logits, read_history, record
 from driftformer.storage.files import write_atomically
-from driftformer.storage.tensors import Broken, parse, read_sealed, seal
+from driftformer.storage.tensors import BrokenFile, parse_object, read_tensors, with_checksum
 
 if TYPE_CHECKING:
     from driftformer.agents.incontext import InContext
@@ -128,14 +128,14 @@ class Online:
             "forgotten": self._forgotten,
             "random": self._rng.bit_generator.state,
         }
-        write_atomically(Path(path), seal(save(arrays), about))
+        write_atomically(Path(path), with_checksum(save(arrays), about))
 
     @classmethod
     def restore(cls, agent: InContext, path: Path | str) -> Online:
         """Go on where `save` left off, with the same policy."""
         try:
-            arrays, text = read_sealed(Path(path), load)
-            about = parse(text)
+            arrays, text = read_tensors(Path(path), load)
+            about = parse_object(text)
             if about.get("weights") != agent.weights:
                 raise InputError(
                     f"state {path} is of policy '{about.get('policy')!s:.200}' with weights "
@@ -143,7 +143,7 @@ class Online:
                 )
             online = cls(agent)
             online._take(arrays, about)
-        except (Broken, OSError) as error:
+        except (BrokenFile, OSError) as error:
             raise InputError(f"state {path} is broken ({error}); begin anew with online()") from None
         return online
 
@@ -157,7 +157,7 @@ class Online:
             self._rng.random()  # a generator may take a broken state without a word
             self._rng.bit_generator.state = about["random"]
         except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise Broken(f"{error!s:.60} is missing or of another kind") from None
+            raise BrokenFile(f"{error!s:.60} is missing or of another kind") from None
         rounds, most = offered.shape[:2] if offered.ndim == 3 else (-1, -1)
         fits = (
             offered.shape == (rounds, most, config.dim)
@@ -168,7 +168,7 @@ class Online:
             and 0 <= forgotten < 2**62
         )
         if not fits:
-            raise Broken("its arrays have other sizes or types")
+            raise BrokenFile("its arrays have other sizes or types")
         limit = min(most, config.arms) if config.form == "paper" else most
         sound = (
             (np.abs(offered) <= _LARGEST).all()
@@ -176,7 +176,7 @@ class Online:
             and (np.isnan(rewards) | (np.abs(rewards) <= _LARGEST)).all()
         )
         if not sound:
-            raise Broken("it holds arms, features or rewards that cannot be")
+            raise BrokenFile("it holds arms, features or rewards that cannot be")
         self._forgotten = forgotten
         rows = [config.arms if config.form == "paper" else int(count) for count in counts]
         self._offered = [held[:row].astype(np.float32) for held, row in zip(offered, rows, strict=True)]

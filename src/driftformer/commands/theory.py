@@ -9,7 +9,7 @@ from tyro.conf import arg
 
 from driftformer.commands.options import Command, OptionalFile
 from driftformer.commands.tables import new_table, show
-from driftformer.errors import InputError, require_choice, require_count
+from driftformer.errors import InputError
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,9 @@ def compute_missing(
         sitting(log, mark=mark, engine=crew.name, workers=crew.workers, **about) as events,
         Progress(sum(task.rounds for task, _ in tasks), title, progress, chunks=missing) as bar,
     ):
-        for task, outcome in crew.run(compute, [task for task, _ in tasks], bar.advance, told_by(events, bar)):
+        for task, outcome in crew.run(
+            compute, [task for task, _ in tasks], lambda task, rounds: bar.advance(rounds), told_by(events, bar)
+        ):
             owners[id(task)].take(task, outcome)
             bar.finish_chunks(len(task.chunks))
             events.settle()

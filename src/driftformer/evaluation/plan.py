@@ -53,7 +53,7 @@ class Plan:
         if trajectories and out is None:
             raise InputError("trajectories is set without out; name the folder that should hold them")
         config = {"environment": environment.config(), "seed": seed, "device": self._kind}
-        self.folder = ResultsFolder(out, config) if out is not None else None
+        self.folder = ResultsFolder(out, config, environment.horizon) if out is not None else None
         counts = _counts(self._players, runs, fewer_runs or {})
         self._chunks = {name: chunks_for(count) for name, count in counts.items()}
         self._known = _load(self.folder, self._players, self._chunks, trajectories)

@@ -21,7 +21,7 @@ from driftformer.models.configuration import PolicyConfig
 from driftformer.models.incontext import InContextPolicy
 from driftformer.policies import WEIGHTS
 from driftformer.storage.files import read_json, write_atomically
-from driftformer.storage.tensors import Broken, parse, read_sealed, seal
+from driftformer.storage.tensors import BrokenFile, parse_object, read_tensors, with_checksum
 
 CONFIG = "config.json"
 LARGEST_CONFIG = 2**20
@@ -35,8 +35,8 @@ def save_policy(policy: InContextPolicy, folder: Path, dtype: torch.dtype = torc
     """Write a policy, by default with two bytes per weight; `InContextPolicy.from_pretrained(folder)` reads it too."""
     weights = {name: value.detach().to("cpu", dtype).contiguous() for name, value in policy.state_dict().items()}
     config = PolicyConfig(**policy_sizes(policy.config), architectures=[type(policy).__name__], dtype=str(dtype)[6:])
-    sealed = seal(save(weights, metadata={"format": "pt"}), policy_sizes(config))
-    write_atomically(folder / WEIGHTS, sealed)
+    content = with_checksum(save(weights, metadata={"format": "pt"}), policy_sizes(config))
+    write_atomically(folder / WEIGHTS, content)
     write_atomically(folder / CONFIG, (json.dumps(config.to_dict(), indent=1, sort_keys=True) + "\n").encode())
 
 
@@ -51,9 +51,9 @@ def read_policy(folder: Path) -> InContextPolicy:
     if not path.exists():
         raise InputError(f"policy {folder} has no {WEIGHTS}; name a folder that a training or save_pretrained wrote")
     try:
-        weights, text = read_sealed(path, load)
-        written = parse(text) if text else {}
-    except Broken as error:
+        weights, text = read_tensors(path, load)
+        written = parse_object(text) if text else {}
+    except BrokenFile as error:
         raise InputError(f"policy {path} is broken or cut off ({error}); {_AGAIN}") from None
     for name, size in policy_sizes(config).items():
         if written and written.get(name) != size:

@@ -5,11 +5,11 @@ Nothing here imports torch, so that lists and help texts come at once.
 
 from __future__ import annotations
 
-import hashlib
 from functools import lru_cache
 from pathlib import Path
 
 from driftformer.errors import InputError, unknown_name
+from driftformer.storage.checksum import short_checksum
 
 WEIGHTS = "model.safetensors"
 TRAINING = "training.json"
@@ -47,4 +47,4 @@ def digest_of(source: str) -> str:
 
 @lru_cache(maxsize=32)
 def _digest(path: Path, changed: int, size: int) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+    return short_checksum(path.read_bytes(), 12)

@@ -10,7 +10,6 @@ manifest once it is whole, so a killed collection goes on with the next one.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,12 +29,13 @@ from driftformer.pretraining.recipes import Recipe
 from driftformer.pretraining.worlds import TrainingWorld, describe, worlds_of
 from driftformer.randomness import Randomness
 from driftformer.simulation.collect import check_behaviours, collect
-from driftformer.simulation.engines import Engine, OnEvent, OnRounds, opened
+from driftformer.simulation.engines import Engine, OnEvent, ReportRounds, opened
 from driftformer.simulation.tape import problems_of
 from driftformer.simulation.trajectories import played
+from driftformer.storage.checksum import checksum
 from driftformer.storage.events import EVENTS, sitting
 from driftformer.storage.files import is_partial, read_json, tidy, write_atomically, write_json
-from driftformer.storage.tensors import Broken, unseal
+from driftformer.storage.tensors import BrokenFile, parse_tensors
 from driftformer.threads import one_thread
 
 _FORMAT = 1
@@ -150,7 +150,7 @@ def _make(
             if on_event is not None:
                 on_event(kind, **details)
 
-        for shard, content in crew.run(_collect_shard, missing, lambda rounds: None, told):
+        for shard, content in crew.run(_collect_shard, missing, lambda shard, rounds: None, told):
             manifest.add(shard, content)
             on_trajectories(shard.count)
 
@@ -166,7 +166,7 @@ class _Manifest:
         """Put a shard in place, then in the list."""
         name = _name(shard.number)
         write_atomically(self.folder / "shards" / name, content)
-        entry = {"file": name, "world": shard.place, "count": shard.count, "sha256": _checksum(content)}
+        entry = {"file": name, "world": shard.place, "count": shard.count, "sha256": checksum(content)}
         if shard.number < len(self._done):  # a broken one, mended
             self._done[shard.number] = entry
         else:
@@ -225,7 +225,7 @@ def _check_shards(folder: Path, shards: Any, worlds: int) -> None:
 
 def _is_whole(out: Path, shard: dict[str, Any]) -> bool:
     path = out / "shards" / shard["file"]
-    return path.is_file() and not _leads_out(path, out) and _checksum(path.read_bytes()) == shard.get("sha256")
+    return path.is_file() and not _leads_out(path, out) and checksum(path.read_bytes()) == shard.get("sha256")
 
 
 def _leads_out(path: Path, folder: Path) -> bool:
@@ -233,7 +233,7 @@ def _leads_out(path: Path, folder: Path) -> bool:
     return not path.resolve().is_relative_to(folder.resolve())
 
 
-def _collect_shard(shard: _Shard, on_rounds: OnRounds) -> bytes:
+def _collect_shard(shard: _Shard, report: ReportRounds) -> bytes:
     """What a shard's file holds."""
     world = shard.world
     randomness = Randomness(TRAINING_SEED + shard.seed, (shard.number,), size=shard.count, device=shard.device)
@@ -253,10 +253,6 @@ def _collect_shard(shard: _Shard, on_rounds: OnRounds) -> bytes:
     )
 
 
-def _checksum(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
-
-
 class StoredData:
     """A dataset as a training reads it: each generation is a shard; every epoch has them in another order.
 
@@ -271,7 +267,7 @@ class StoredData:
         self.worlds = worlds_of(recipe.worlds)
         self._check()
         self._shards = self._about["shards"]
-        self.identity = _checksum((folder / "manifest.json").read_bytes())[:12]
+        self.identity = checksum((folder / "manifest.json").read_bytes())[:12]
 
     def _check(self) -> None:
         about = self._about
@@ -339,13 +335,13 @@ class StoredData:
         if _leads_out(path, self._folder):
             raise InputError(f"dataset shard {path} is a link out of its folder; {_MEND}")
         content = path.read_bytes()
-        if _checksum(content) != shard.get("sha256"):
+        if checksum(content) != shard.get("sha256"):
             raise InputError(
                 f"dataset shard {path} does not match its checksum; repeat its collect command, which mends it"
             )
         try:
-            stored, _ = unseal(content, load)
-        except Broken as error:
+            stored, _ = parse_tensors(content, load)
+        except BrokenFile as error:
             raise InputError(f"dataset shard {path} is broken ({error}); {_MEND}") from None
         size, arms = (shard["count"], world.environment.horizon), world.environment.arms
         fits = {name: value.shape for name, value in stored.items()} == dict.fromkeys(_HELD, size)

@@ -6,7 +6,6 @@ it steps that will come again or half a line of a killed write, is cut off when 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import threading
@@ -17,6 +16,7 @@ from torch import Tensor
 
 from driftformer.errors import InputError
 from driftformer.pretraining.state import TrainingState
+from driftformer.storage.checksum import checksum, running_checksum
 from driftformer.storage.files import named, write_atomically
 
 _usual = threading.excepthook
@@ -37,7 +37,7 @@ class Log:
         self._waiting: list[tuple[str, int, Tensor, float, float | None]] = []
         self.latest: Tensor | None = None
         kept = self._kept(progress)
-        self._digest, self._length = hashlib.sha256(kept), len(kept)
+        self._digest, self._length = running_checksum(kept), len(kept)
         write_atomically(self._path, kept)
         from torch.utils.tensorboard import SummaryWriter
 
@@ -52,7 +52,7 @@ class Log:
         if not progress.log_sha256:  # a state of an older version
             return content
         kept = content[: progress.log_bytes]
-        if hashlib.sha256(kept).hexdigest() != progress.log_sha256:
+        if checksum(kept) != progress.log_sha256:
             raise InputError(
                 f"log {self._path} does not match its checksum in the training's state; delete it, and the training "
                 "goes on with a log that begins there"

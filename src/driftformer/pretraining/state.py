@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from driftformer.errors import InputError
 from driftformer.pretraining.recipes import Recipe
 from driftformer.storage.files import write_atomically
-from driftformer.storage.tensors import Broken, parse, read_sealed, seal
+from driftformer.storage.tensors import BrokenFile, parse_object, read_tensors
 
 _FORMAT = 2
 
@@ -72,7 +72,7 @@ def save_state(
     content = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
     about = {"format": _FORMAT, "recipe": _fixed(recipe), "setting": setting, "progress": asdict(state)}
     about["sizes"] = _sizes(recipe)
-    write_atomically(path, seal(save(content), about))
+    write_atomically(path, withchecksum(save(content), about))
 
 
 def _fixed(recipe: Recipe) -> dict[str, Any]:
@@ -84,11 +84,11 @@ def load_state(
 ) -> tuple[TrainingState, dict[str, Tensor]]:
     """Take up a training where it stopped, and the weights `earlier`; refuse what is broken or of another recipe."""
     try:
-        tensors, text = read_sealed(path, load)
-        about = parse(text)
+        tensors, text = read_tensors(path, load)
+        about = parse_object(text)
         stored = {"format": about["format"], **about["recipe"], **about["setting"]}
         progress, same_sizes = _progress(about["progress"]), about["sizes"] == _sizes(recipe)
-    except (Broken, KeyError, TypeError) as error:
+    except (BrokenFile, KeyError, TypeError) as error:
         raise _broken(path, error) from None
     asked = json.loads(json.dumps({"format": _FORMAT, **_fixed(recipe), **setting}))
     for key, value in asked.items():

@@ -1,14 +1,13 @@
 """Files that are whole or not there, and that tell when a bit of them has changed.
 
 A file is written beside its place, flushed to disk and renamed; then its folder is flushed too, so that the new name
-survives a power cut. JSON carries a checksum of itself under `sha256`; tensors have theirs in `sealed.py`. A file of an
-older version, or written by hand, has none and is read without.
+survives a power cut. JSON carries a checksum of itself under `sha256`, tensors theirs as `tensors.py` says. A file from
+an older version, or written by hand, has none and is read without one.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import re
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from driftformer.errors import InputError
+from driftformer.storage.checksum import checksum
 
 CHECKSUM = "sha256"
 LARGEST_JSON = 64 * 2**20
@@ -110,7 +110,8 @@ def _json(value: dict[str, Any]) -> bytes:
 
 
 def digest(value: dict[str, Any]) -> str:
-    return hashlib.sha256(_json(value)).hexdigest()
+    """The checksum that an object is stored with."""
+    return checksum(_json(value))
 
 
 def read_json(path: Path, most: int = LARGEST_JSON, remedy: str = MEND) -> dict[str, Any]:

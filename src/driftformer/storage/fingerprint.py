@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import hashlib
 import types
 from typing import Any
 
 import numpy as np
 from torch import Tensor
+
+from driftformer.storage.checksum import short_checksum
 
 UNKNOWN = "not identifiable"
 """Stands in a config where something could not be told apart from its like; such results are not stored."""
@@ -35,7 +36,7 @@ def identify(value: Any, depth: int = 0) -> Any:
         array = value.detach().cpu().numpy() if isinstance(value, Tensor) else np.asarray(value)
         if array.dtype.hasobject:
             return UNKNOWN
-        return f"{array.dtype} array {list(array.shape)} {_digest(array.tobytes())}"
+        return f"{array.dtype} array {list(array.shape)} {short_checksum(array.tobytes())}"
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {field.name: deeper(getattr(value, field.name)) for field in dataclasses.fields(value)}
         return {"kind": type(value).__name__, **fields}
@@ -46,10 +47,10 @@ def identify(value: Any, depth: int = 0) -> Any:
     if isinstance(value, types.FunctionType):
         held = {"defaults": value.__defaults__, "keywords": value.__kwdefaults__, "closure": _closure(value)}
         known = {key: deeper(item) for key, item in held.items() if item}
-        return {"function": value.__qualname__, "code": _digest(_code(value.__code__)), **known}
+        return {"function": value.__qualname__, "code": short_checksum(_code(value.__code__)), **known}
     if hasattr(value, "__dict__") and not isinstance(value, (type, types.ModuleType)):
         methods = [item.__code__ for item in vars(type(value)).values() if isinstance(item, types.FunctionType)]
-        code = _digest(b"".join(_code(method) for method in methods))
+        code = short_checksum(b"".join(_code(method) for method in methods))
         return {"kind": type(value).__name__, "code": code, **deeper(vars(value))}
     return f"{UNKNOWN}: {type(value).__name__}"
 
@@ -71,7 +72,3 @@ def _code(code: types.CodeType) -> bytes:
     """Code without the places where it was found, nested functions included."""
     constants = [_code(item).hex() if isinstance(item, types.CodeType) else repr(item) for item in code.co_consts]
     return repr((code.co_code.hex(), code.co_names, code.co_varnames, constants)).encode()
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()[:16]

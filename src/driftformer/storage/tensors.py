@@ -1,13 +1,12 @@
 """Tensors in one file that tells when a bit of it has changed: safetensors with a checksum among its metadata.
 
-The checksum is over everything else in the file: names, types, shapes, the other metadata and the numbers. A file
-without one, from elsewhere or of an older version, is read without. Nothing here can run code: safetensors holds plain
-numbers, its header is JSON, and sizes that the header claims are held against the file before anything is allocated.
+The checksum covers everything else in the file: names, types, shapes, the other metadata and the numbers. A file that
+has none, from elsewhere or from an older version, is read without it. Nothing here can run code: safetensors holds
+plain numbers, its header is JSON, and the sizes it claims are compared with the file before anything is allocated.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import struct
 from collections.abc import Callable
@@ -15,6 +14,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from safetensors import SafetensorError
+
+from driftformer.storage.checksum import checksum
 
 T = TypeVar("T")
 
@@ -27,11 +28,11 @@ _LARGEST_HEADER = 16 * 2**20
 _LENGTH = struct.Struct("<Q")
 
 
-class Broken(ValueError):
-    """Why a file of tensors cannot be used; the caller says which file, and what to do."""
+class BrokenFile(ValueError):
+    """Why a file of tensors cannot be used; the caller adds which file it is and what to do."""
 
 
-def seal(content: bytes, about: dict[str, Any] | None = None) -> bytes:
+def with_checksum(content: bytes, about: dict[str, Any] | None = None) -> bytes:
     """What `safetensors.save` gave, with `about` and a checksum in its metadata; equal tensors give equal bytes."""
     header, body = _split(content)
     metadata = dict(header.pop("__metadata__", {}))
@@ -43,57 +44,55 @@ def seal(content: bytes, about: dict[str, Any] | None = None) -> bytes:
     return b"".join((_LENGTH.pack(len(written)), written, body))
 
 
-def read_sealed(path: Path, load: Callable[[bytes], dict[str, T]]) -> tuple[dict[str, T], str]:
-    """A file's tensors, by safetensors' `load` for NumPy or torch, and the text about them; or `Broken`."""
+def read_tensors(path: Path, load: Callable[[bytes], dict[str, T]]) -> tuple[dict[str, T], str]:
+    """A file's tensors, by safetensors' `load` for NumPy or torch, and the text about them; or `BrokenFile`."""
     if (size := path.stat().st_size) > LARGEST:
-        raise Broken(f"it has {size:,} bytes, more than the {LARGEST:,} that can be read")
-    return unseal(path.read_bytes(), load)
+        raise BrokenFile(f"it has {size:,} bytes, more than the {LARGEST:,} that can be read")
+    return parse_tensors(path.read_bytes(), load)
 
 
-def unseal(content: bytes, load: Callable[[bytes], dict[str, T]]) -> tuple[dict[str, T], str]:
-    """The same for a whole file in memory."""
+def parse_tensors(content: bytes, load: Callable[[bytes], dict[str, T]]) -> tuple[dict[str, T], str]:
+    """The same for the content of a file."""
     header, body = _split(content)
     metadata = dict(header.pop("__metadata__", {}))
     stored = metadata.pop(CHECKSUM, None)
     if stored is not None and stored != _checksum(header, metadata, body):
-        raise Broken("its checksum does not match")
+        raise BrokenFile("its checksum does not match")
     about = metadata.get(ABOUT, "")
     try:
-        tensors = load(content)  # holds sizes, offsets and types against the file
+        tensors = load(content)  # checks sizes, offsets and types against the file
     except (SafetensorError, ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
-        raise Broken(str(error)) from None
+        raise BrokenFile(str(error)) from None
     return tensors, about if isinstance(about, str) else ""
 
 
 def _split(content: bytes) -> tuple[dict[str, Any], memoryview]:
     """The header and the numbers behind it."""
     if len(content) < _LENGTH.size:
-        raise Broken("it is cut off")
+        raise BrokenFile("it is cut off")
     (length,) = _LENGTH.unpack_from(content)
     end = _LENGTH.size + length
     if end > len(content) or length > _LARGEST_HEADER:
-        raise Broken(f"its header claims {length:,} bytes, more than there are or may be")
-    header = parse(content[_LENGTH.size : end])
+        raise BrokenFile(f"its header claims {length:,} bytes, more than there are or may be")
+    header = parse_object(content[_LENGTH.size : end])
     if not isinstance(header.get("__metadata__", {}), dict):
-        raise Broken("its metadata is no JSON object")
+        raise BrokenFile("its metadata is no JSON object")
     return header, memoryview(content)[end:]
 
 
-def parse(text: str | bytes) -> dict[str, Any]:
-    """A JSON object, such as the text about some tensors; or `Broken`."""
+def parse_object(text: str | bytes) -> dict[str, Any]:
+    """A JSON object, such as the text about some tensors; or `BrokenFile`."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise Broken(f"its header is no JSON: {error}") from None
+        raise BrokenFile(f"its header is no JSON: {error}") from None
     if not isinstance(found, dict):
-        raise Broken("its header is no JSON object")
+        raise BrokenFile("its header is no JSON object")
     return found
 
 
 def _checksum(header: dict[str, Any], metadata: dict[str, Any], body: memoryview) -> str:
     try:
-        digest = hashlib.sha256(json.dumps([header, metadata], sort_keys=True).encode())
+        return checksum(json.dumps([header, metadata], sort_keys=True).encode(), body)
     except RecursionError:
-        raise Broken("its header is nested too deep") from None
-    digest.update(body)
-    return digest.hexdigest()
+        raise BrokenFile("its header is nested too deep") from None

@@ -12,9 +12,7 @@ tasks of all cells form one stream: many small cells keep as many workers busy a
 
 from __future__ import annotations
 
-import hashlib
 import io
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +31,7 @@ from driftformer.evaluation.progress import Progress, told_by
 from driftformer.randomness import CHUNK
 from driftformer.simulation.chunks import Task, chunks_for, compute
 from driftformer.simulation.engines import Engine, opened
+from driftformer.storage.checksum import json_checksum
 from driftformer.storage.events import EVENTS, sitting
 from driftformer.storage.files import is_partial, tidy, write_atomically, write_json
 from driftformer.sweeps.grid import OPTION, Grid, Variant
@@ -90,7 +89,9 @@ def sweep(
         Progress(total, f"{len(horizons):,} cells", progress, chunks=chunks * len(horizons)) as bar,
     ):
         cells = _Cells(grid, variants, out, runs, seed, crew, bar)
-        for task, outcome in crew.run(compute, cells.tasks(), bar.advance, told_by(events, bar)):
+        for task, outcome in crew.run(
+            compute, cells.tasks(), lambda task, rounds: bar.advance(rounds), told_by(events, bar)
+        ):
             cells.take(task, outcome)
             bar.finish_chunks(len(task.chunks))
     rows = [row for place in sorted(cells.rows) for row in cells.rows[place]]
@@ -206,7 +207,7 @@ def _measured(mean: float, stderr: float, runs: int) -> dict[str, float | None]:
 def cell_name(settings: Mapping[str, Any]) -> str:
     """A folder's name that tells the settings, or a checksum of them where it would be too long."""
     name = quote(",".join(f"{key}={value}" for key, value in sorted(settings.items())), safe="=,") or "all"
-    return name if len(name) <= 120 else hashlib.sha256(json.dumps(dict(settings), sort_keys=True).encode()).hexdigest()
+    return name if len(name) <= 120 else json_checksum(dict(settings))
 
 
 def write_table(rows: list[Row], path: Path) -> None:

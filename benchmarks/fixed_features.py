@@ -12,7 +12,7 @@ from driftformer.randomness import Randomness
 
 
 @dataclass(frozen=True)
-class GivenFeatures:
+class FixedFeatures:
     """A stationary bandit that offers `pool[t mod len(pool)]` in round t."""
 
     bandit: LinearBandit
@@ -20,7 +20,7 @@ class GivenFeatures:
 
     @property
     def name(self) -> str:
-        return "given features"
+        return "fixed features"
 
     @property
     def horizon(self) -> int:
@@ -37,9 +37,7 @@ class GivenFeatures:
     def reset(self, randomness: Randomness) -> LinearWorld:
         return self._offer(self.bandit.reset(randomness))
 
-    def step(
-        self, world: LinearWorld, arm: Tensor, randomness: Randomness
-    ) -> tuple[Tensor, Tensor, LinearWorld]:
+    def step(self, world: LinearWorld, arm: Tensor, randomness: Randomness) -> tuple[Tensor, Tensor, LinearWorld]:
         reward, suboptimality, following = self.bandit.step(world, arm, randomness)
         return reward, suboptimality, self._offer(following)
 

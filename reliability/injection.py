@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from reliability.child import Child, Ended
+from reliability.command import Command, Ended
 
 DURING = ("kill", "kill at a write", "kill a worker", "full disk", "no permission")
 DAMAGE = ("truncate", "flip a bit")
@@ -110,34 +110,34 @@ def strike(
     """Run a command that takes about so many seconds and bytes, and let a fault happen at a random point of it."""
     delay, fresh = float(rng.uniform(0, seconds)), bool(workers)
     if kind == "kill":
-        child = Child(arguments, fresh=fresh)
-        _sleep(child, delay)
-        child.kill()
-        ended = child.wait()
+        command = Command(arguments, fresh=fresh)
+        _sleep(command, delay)
+        command.kill()
+        ended = command.wait()
         return Strike(ended, ended.was_killed)
     if kind == "kill at a write":
-        ended = Child(arguments, _die_at(int(rng.integers(1, 60)))).wait()
+        ended = Command(arguments, _die_at(int(rng.integers(1, 60)))).wait()
         return Strike(ended, ended.was_killed)
     if kind == "kill a worker":
-        return _kill_worker(Child(arguments, fresh=fresh), workers, float(rng.uniform(0, SOON)))
+        return _kill_worker(Command(arguments, fresh=fresh), workers, float(rng.uniform(0, SOON)))
     if kind == "full disk" and lab.disk is not None:
         with _filled(lab.disk, int(rng.integers(0, room))):
-            ended = Child(arguments, fresh=fresh).wait()
+            ended = Command(arguments, fresh=fresh).wait()
         return Strike(ended, ended.code != 0)
     if kind == "full disk":
-        ended = Child(arguments, _limit(int(rng.integers(100, 20_000))), fresh).wait()
+        ended = Command(arguments, _limit(int(rng.integers(100, 20_000))), fresh).wait()
         return Strike(ended, ended.code != 0)
-    child = Child(arguments, fresh=fresh)
-    _sleep(child, delay)
+    command = Command(arguments, fresh=fresh)
+    _sleep(command, delay)
     _locked(folder, True)
-    ended = child.wait()
+    ended = command.wait()
     _locked(folder, False)
     return Strike(ended, ended.code != 0)
 
 
-def _sleep(child: Child, seconds: float) -> None:
+def _sleep(command: Command, seconds: float) -> None:
     end = time.monotonic() + seconds
-    while time.monotonic() < end and child.alive():
+    while time.monotonic() < end and command.alive():
         time.sleep(0.002)
 
 
@@ -173,18 +173,18 @@ def _limit(size: int) -> Callable[[], None]:
     return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
 
-def _kill_worker(child: Child, mark: str, delay: float) -> Strike:
-    """Kill a worker of a command, once there is one and some time has passed: it fails, or says that it goes on."""
-    while child.alive() and not child.workers(mark):
+def _kill_worker(command: Command, mark: str, delay: float) -> Strike:
+    """Kill a worker of a command, once there is one and some time has passed."""
+    while command.alive() and not command.workers(mark):
         time.sleep(0.01)
-    _sleep(child, delay)
+    _sleep(command, delay)
     killed = False
-    for pid in child.workers(mark)[:1]:
+    for pid in command.workers(mark)[:1]:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
             killed = True
-    ended = child.wait()
-    return Strike(ended, killed and (ended.code != 0 or bool(ended.said)))
+    ended = command.wait()
+    return Strike(ended, killed)
 
 
 @contextlib.contextmanager

@@ -35,7 +35,7 @@ class Ended:
         return self.code == -signal.SIGKILL
 
 
-class Child:
+class Command:
     """A command at work."""
 
     def __init__(
@@ -82,7 +82,7 @@ class Child:
 
 
 def _be(arguments: Sequence[str], stderr: int, prepare: Callable[[], None] | None, fresh: bool) -> None:
-    """The child's whole life: it never comes back from here."""
+    """The whole life of the forked process: it never returns from here."""
     code = 1
     try:
         os.setsid()
