@@ -78,6 +78,10 @@ class Environment(Protocol):
         """What a privileged agent is told before it acts."""
         ...
 
+    def describe(self) -> str:
+        """The setting in one line: the title of tables and figures."""
+        ...
+
     def config(self) -> dict[str, Any]:
         """Everything that defines this environment, as plain JSON data."""
         ...

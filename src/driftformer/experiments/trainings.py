@@ -1,8 +1,8 @@
 """Experiments that train many small policies: how much data, which architecture, and what drift to train on.
 
 At the `quick` scale they are toys for a CPU (4 dimensions, 4 arms, 30 rounds); at the `paper` scale they have the
-paper's problems (32 dimensions, 10 arms, 200 rounds) and want a GPU. Regret is given as a share of what chance loses in
-the same world.
+paper's problems (32 dimensions, 10 arms, 200 rounds) and need a GPU. Regret is given as a share of that of uniformly
+random play in the same world.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SIZES: dict[str, dict[str, Any]] = {
 }
 _SCALES: tuple[ScaleName, ...] = ("quick", "paper")
 _WORLD = {"quick": "tiny", "paper": "full"}
-"""Beginnings of the names of worlds, by scale (see pretraining/worlds.py)."""
+"""Prefixes of the names of worlds, by scale (see pretraining/worlds.py)."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ class Training:
     label: str
     settings: dict[str, Any] = field(hash=False)
     value: float = 0.0
-    """Its place on the axis."""
+    """Its position on the axis."""
     trajectories: int | None = None
-    """How many are collected once and gone through again and again; None: always new ones."""
+    """The size of a dataset that is collected once and reused in every epoch; None: new data in every step."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,12 +48,12 @@ class TrainingExperiment:
     trainings: Mapping[str, tuple[Training, ...]]
     """By scale."""
     worlds: Mapping[str, tuple[str, ...]]
-    """Where they are measured, by scale."""
+    """Where the policies are measured, by scale."""
 
 
 def _kinds(scale: ScaleName) -> dict[str, str]:
-    """The worlds of `training-drift` and what to call them."""
-    kinds = {"still": "worlds at rest", "jumps": "jumps", "cosine": "cosines", "walk": "random walks"}
+    """The worlds of `training-drift`, with their titles."""
+    kinds = {"still": "stationary worlds", "jumps": "jumps", "cosine": "cosines", "walk": "random walks"}
     return {f"{_WORLD[scale]}-{kind}": title for kind, title in kinds.items()}
 
 
@@ -62,7 +62,7 @@ def _mixed(scale: ScaleName) -> dict[str, str]:
 
 
 def _degrees(scale: ScaleName) -> dict[str, str]:
-    """Those of `training-degree`."""
+    """The worlds of `training-degree`, with their titles."""
     kinds = {"still": "no jumps", "jumps-1": "1 jump", "jumps-3": "3 jumps", "jumps-9": "9 jumps"}
     return {f"{_WORLD[scale]}-{kind}": title for kind, title in kinds.items()}
 
@@ -119,7 +119,7 @@ TRAININGS: dict[str, TrainingExperiment] = {
         TrainingExperiment(
             name="data-scaling",
             title="Regret against the number of pretraining trajectories",
-            question="How much data does a policy need? The main theorem's regret has a part that falls with N.",
+            question="How much data does a policy need? One term of the main theorem's regret falls with N.",
             paper="Theorem 1's T_comp; no figure",
             view="line",
             axis="trajectories N",
@@ -132,7 +132,7 @@ TRAININGS: dict[str, TrainingExperiment] = {
         TrainingExperiment(
             name="architecture",
             title="Depth, heads, and softmax against ReLU attention",
-            question="Which parts of the transformer matter? Theory has depth and ReLU attention, practice softmax.",
+            question="Which parts of the transformer matter? The theory uses depth and ReLU attention, practice softmax.",
             paper="the paper's third contribution; no figure",
             view="bars",
             axis="architecture",
@@ -142,7 +142,7 @@ TRAININGS: dict[str, TrainingExperiment] = {
         TrainingExperiment(
             name="training-drift",
             title="What drift to train on",
-            question="How does the kind of change in the pretraining data matter? The paper leaves this open.",
+            question="How much does the kind of change in the pretraining data matter? The paper leaves this open.",
             paper="the open question of appx-limit-and-dis",
             view="matrix",
             axis="trained on",
@@ -152,7 +152,7 @@ TRAININGS: dict[str, TrainingExperiment] = {
         TrainingExperiment(
             name="training-degree",
             title="How much change to train on",
-            question="And how does its amount matter? Policies trained on no jumps and on more and more of them.",
+            question="How much does the amount of change matter? Policies trained on no jumps, and on more and more of them.",
             paper="the open question of appx-limit-and-dis",
             view="matrix",
             axis="trained on",

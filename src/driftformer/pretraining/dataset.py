@@ -149,7 +149,7 @@ def _make(
             if on_event is not None:
                 on_event(kind, **details)
 
-        for shard, content in crew.run(_collect_shard, missing, lambda rounds: None, told):
+        for shard, content in crew.run(_collect_shard, missing, lambda shard, rounds: None, told):
             manifest.add(shard, content)
             on_trajectories(shard.count)
 

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain, islice
 from multiprocessing.reduction import ForkingPickler
-from multiprocessing.sharedctypes import Synchronized
 from typing import Any, Protocol, TypeVar
 
 from driftformer.errors import InputError, require_choice, require_count
@@ -64,7 +64,7 @@ class Engine(Protocol):
         """How many jobs it computes at once."""
 
     def run(
-        self, work: Callable[[J, OnRounds], R], jobs: Iterable[J], on_rounds: OnRounds, on_event: OnEvent
+        self, work: Callable[[J, OnRounds], R], jobs: Iterable[J], on_rounds: Callable[[J, int], None], on_event: OnEvent
     ) -> Iterator[tuple[J, R]]:
         """Compute all jobs and yield each, once, as it is done; `work` must be a function of a module."""
 
@@ -110,19 +110,17 @@ class LocalEngine:
     def close(self) -> None: ...
 
     def run(
-        self, work: Callable[[J, OnRounds], R], jobs: Iterable[J], on_rounds: OnRounds, on_event: OnEvent
+        self, work: Callable[[J, OnRounds], R], jobs: Iterable[J], on_rounds: Callable[[J, int], None], on_event: OnEvent
     ) -> Iterator[tuple[J, R]]:
         waiting = iter(jobs)
         first = list(islice(waiting, self.workers))
         waiting = chain(first, waiting)
         if len(first) <= 1:  # one worker, or nothing to share out
             for job in waiting:
-                yield job, work(job, on_rounds)
+                yield job, work(job, partial(on_rounds, job))
             return
         context = multiprocessing.get_context("spawn")
-        played = context.Value("q", 0)
-        reported = 0
-        with ProcessPoolExecutor(len(first), context, _prepare_worker, (played,)) as pool:
+        with ProcessPoolExecutor(len(first), context, _prepare_worker) as pool:
             pending: dict[Future[R], J] = {}
             try:
                 while True:
@@ -132,11 +130,10 @@ class LocalEngine:
                     if not pending:
                         return
                     done, _ = wait(pending, timeout=0.1, return_when=FIRST_COMPLETED)
-                    now = played.value
-                    on_rounds(now - reported)
-                    reported = now
                     for future in done:
-                        yield pending.pop(future), future.result()
+                        job = pending.pop(future)
+                        on_rounds(job, job.rounds)
+                        yield job, future.result()
             except BrokenProcessPool as error:
                 raise InputError(
                     f"workers is {self.workers}, and one of them died (killed, out of memory, or started from a script "
@@ -158,12 +155,7 @@ class LocalEngine:
             ) from error
 
 
-_played: Synchronized[int] | None = None
-
-
-def _prepare_worker(played: Synchronized[int]) -> None:
-    global _played
-    _played = played
+def _prepare_worker() -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
@@ -176,10 +168,7 @@ def _end_with_parent() -> None:
 
 
 def _work_in_worker(work: Callable[[J, OnRounds], R], job: J) -> R:
-    return work(job, _count)
+    return work(job, _nobody)
 
 
-def _count(rounds: int) -> None:
-    assert _played is not None
-    with _played.get_lock():
-        _played.value += rounds
+def _nobody(rounds: int) -> None: ...

@@ -109,12 +109,12 @@ class RayEngine:
         self._crew = None
 
     def run(
-        self, work: Callable[[J, OnRounds], R], jobs: Iterable[J], on_rounds: OnRounds, on_event: OnEvent
+        self, work: Callable[[J, OnRounds], R], jobs: Iterable[J], on_rounds: Callable[[J, int], None], on_event: OnEvent
     ) -> Iterator[tuple[J, R]]:
         workers = self.workers
         self._crew = self._crew or _Crew(self._ray)
         for job, result in _Errand(self._ray, self._crew, work, workers, on_event).run(iter(jobs)):
-            on_rounds(job.rounds)
+            on_rounds(job, job.rounds)
             yield job, result
 
 
