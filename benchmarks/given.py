@@ -51,5 +51,8 @@ class GivenFeatures:
     def truth(self, world: LinearBanditWorld) -> Any:
         return self.bandit.truth(world)
 
+    def describe(self) -> str:
+        return f"{self.bandit.describe()}, given features"
+
     def config(self) -> dict[str, Any]:
         return self.bandit.config()

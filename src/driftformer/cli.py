@@ -171,8 +171,7 @@ def _sweep(command: Sweep) -> None:
 
     from rich.console import Console
 
-    from driftformer.plots.sweeps import draw
-    from driftformer.sweeps.sweep import TABLE, render, sweep
+    from driftformer.sweeps.sweep import TABLE, draw, render, sweep
 
     rows = sweep(asked.grid, command.out, runs=asked.runs, seed=asked.seed, **vars(command.crew))
     for ending in ("png", "svg"):
@@ -182,12 +181,10 @@ def _sweep(command: Sweep) -> None:
 
 
 def _write_report(command: WriteReport) -> None:
-    from driftformer.report import write_report
-    from driftformer.report.payload import build_payload
-    from driftformer.report.sections import headlines
+    from driftformer.report import headlines, write_report
 
     path = write_report(command.folder)
-    for title, text in headlines(build_payload(command.folder)):
+    for title, text in headlines(command.folder):
         print(f"{title}: {text}")
     print(
         f"\nopen {path} in a browser: plots, the claims table and single runs; pictures: {command.folder / 'figures'}"
@@ -225,7 +222,7 @@ def _rates(command: Rates) -> None:
     from rich.console import Console
 
     from driftformer.commands.tables import exponents
-    from driftformer.experiments.measure_rates import measure_rates
+    from driftformer.experiments.rates import measure_rates
 
     found = measure_rates(
         command.out, longest=command.longest, runs=command.runs, seed=command.seed, workers=command.workers
@@ -329,7 +326,7 @@ def _pretrain(command: Pretrain) -> None:
     from driftformer.simulation.rollout import check_device
 
     check_device(command.device)
-    with TrainingProgress(recipe.name, recipe.steps, recipe.tuning_steps) as bar:
+    with TrainingProgress(recipe.name) as bar:
         progress = train(
             recipe,
             command.out,

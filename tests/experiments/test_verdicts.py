@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from driftformer.experiments.verdicts import judge
 
 from driftformer.evaluation.result import summarize
 from driftformer.evaluation.statistics import AgentRegret, Curve
 from driftformer.experiments import EXPERIMENTS
 from driftformer.experiments.claims import CLAIMS, Claim, Comparison
-from driftformer.experiments.verdicts import judge
 
 
 def summary(**finals: np.ndarray) -> dict[str, Any]:

@@ -89,9 +89,9 @@ class Reproduce:
     experiments: Positional[tuple[str, ...]] = tuple(experiment.name for experiment in PAPER)
     """Which ones; `all` for all."""
     scale: ScaleName = "quick"
-    """How many runs: quick (200, of policies 64) or paper (1000, of policies 512, or 192)."""
+    """How many problems all agents play: quick (64) or paper (512; 192 where there are more than 400 rounds)."""
     runs: int | None = None
-    """Runs of every agent, instead of the scale's."""
+    """Problems to play, instead of the scale's number."""
     seed: int = 0
     """Root of all randomness."""
     pretrain: bool = False

@@ -18,7 +18,7 @@ from driftformer.policies import shipped
 from driftformer.pretraining.recipes import RECIPES
 
 if TYPE_CHECKING:
-    from driftformer.experiments.measure_rates import Exponent
+    from driftformer.experiments.rates import Exponent
     from driftformer.theory.checks import Row
 
 

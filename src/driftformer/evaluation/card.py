@@ -23,6 +23,7 @@ from driftformer.policies import TRAINING, folder_of
 from driftformer.pretraining.label import BEHAVIOUR, OPTIMAL
 from driftformer.pretraining.recipes import RECIPES
 from driftformer.pretraining.worlds import worlds_of
+from driftformer.simulation.numbers import with_error
 from driftformer.storage.files import read_json, tidy, write_atomically, write_json
 
 PAPER_TOKENS = 200 * 400_000 * 399
@@ -119,10 +120,9 @@ def _regrets(
         names = ["sampled", "greedy", *others, *(["oracle"] if applies else [])]
         folder = out / "evaluations" / f"{place:02d}"
         result = evaluate(environment, players, runs=runs, seed=seed, out=folder, workers=workers)
-        measured = result.summary["agents"].values()
         regrets = {
-            name: {"mean": one["regret_mean"], "stderr": one["regret_stderr"]}
-            for name, one in zip(names, measured, strict=True)
+            name: {"mean": one.regret_mean, "stderr": one.regret_stderr}
+            for name, one in zip(names, result.summary.agents.values(), strict=True)
         }
         yield {"title": title, "environment": environment.config(), "agents": regrets}
 
@@ -194,7 +194,7 @@ def _regret_table(regrets: list[dict[str, Any]]) -> list[str]:
 
 
 def _cell(value: dict[str, float] | None) -> str:
-    return "–" if value is None else f"{value['mean']:.1f} ± {value['stderr']:.1f}"
+    return "–" if value is None else with_error(value["mean"], value["stderr"])
 
 
 def _teacher(found: dict[str, Any], name: str) -> list[str]:

@@ -57,7 +57,9 @@ def check_crew(crew: Engine, device: str, workers: int | None) -> None:
     if check_device(device).type != "cuda":
         return
     if not isinstance(crew, LocalEngine):
-        raise InputError(f"device is '{device}' with the engine ray, which computes on CPU cores; use cpu, or the engine local")
+        raise InputError(
+            f"device is '{device}' with the engine ray, which uses CPU cores; use cpu, or the engine local"
+        )
     if crew.workers > 1:
         raise InputError(f"workers is {workers} with device '{device}'; a GPU takes one worker and larger batches")
 
@@ -74,7 +76,7 @@ def compute_missing(
         return
     missing = sum(plan.chunks_missing for plan in plans)
     about = {
-        "agents": list(dict.fromkeys(agent for plan in plans for agent in plan.agents)),
+        "agents": list(dict.fromkeys(agent for plan in plans for agent in plan.players)),
         "chunks_known": sum(plan.chunks for plan in plans) - missing,
         "chunks_missing": missing,
     }

@@ -42,11 +42,11 @@ class Plan:
         trajectories: bool = False,
     ) -> None:
         """Check the request and read what is stored; the arguments are those of `evaluate`."""
-        self.environment, self._players = environment, by_name(agents)
+        self.environment, self.players = environment, by_name(agents)
         self._seed, self._device, self._trajectories = seed, device, trajectories
         require_count("runs", runs)
         require_count("seed", seed, 0, most=2**63)
-        for agent in self._players.values():
+        for agent in self.players.values():
             check_applies(environment, agent)
         self._kind = check_device(device).type
         if trajectories and out is None:
@@ -54,21 +54,22 @@ class Plan:
         config = {"environment": environment.config(), "seed": seed, "device": self._kind}
         self.folder = ResultsFolder(out, config) if out is not None else None
         self._chunks = chunks_for(runs)
-        self._known = _load(self.folder, self._players, self._chunks, trajectories)
+        self._known = _load(self.folder, self.players, self._chunks, trajectories)
         self._timing: dict[str, dict[str, float]] = {}
-
-    @property
-    def agents(self) -> list[str]:
-        return list(self._players)
 
     def missing(self, name: str) -> list[Chunk]:
         """An agent's chunks that are still to be played."""
         return [chunk for chunk in self._chunks if (name, chunk) not in self._known]
 
     @property
+    def chunks_each(self) -> int:
+        """How many chunks each agent plays."""
+        return len(self._chunks)
+
+    @property
     def chunks(self) -> int:
         """How many chunks there are, over all agents."""
-        return len(self._chunks) * len(self._players)
+        return len(self._chunks) * len(self.players)
 
     @property
     def chunks_missing(self) -> int:
@@ -78,7 +79,7 @@ class Plan:
         """All that is missing, in batches that keep this many workers busy."""
         return [
             Task(self.environment, name, agent, batch, self._seed, self._device, self._trajectories)
-            for name, agent in self._players.items()
+            for name, agent in self.players.items()
             for batch in stack(self.missing(name), workers, self._kind, agent)
         ]
 
@@ -95,11 +96,11 @@ class Plan:
 
     def regrets(self) -> dict[str, AgentRegret]:
         """The regret of each agent, once nothing is missing."""
-        return {name: combine([self._known[name, chunk] for chunk in self._chunks]) for name in self._players}
+        return {name: combine([self._known[name, chunk] for chunk in self._chunks]) for name in self.players}
 
     def finish(self) -> Result:
         """Sum up, and store the summary."""
-        privileged = [name for name, agent in self._players.items() if isinstance(agent, Privileged)]
+        privileged = [name for name, agent in self.players.items() if isinstance(agent, Privileged)]
         result = Result(summarize(self.environment, self.regrets(), self._seed, privileged), self._timing)
         if self.folder is not None:
             self.folder.claim()

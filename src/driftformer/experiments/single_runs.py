@@ -30,18 +30,20 @@ class SingleRun:
     name: str
     title: str
     agent: str
-    preset: Preset = High(b=0.018)
+    preset: Preset
 
 
+_WORLD = High(b=0.018)
 SINGLE_RUNS = (
-    SingleRun("policy-cosine", "policy:cosine, trained on a range of frequencies", "policy:cosine"),
-    SingleRun("policy-drift", "policy:drift, trained on many kinds of change", "policy:drift"),
-    SingleRun("policy-high", "policy:high, trained at four other frequencies", "policy:high"),
-    SingleRun("master", "MASTER+LinUCB with the paper's constants", "master-linucb"),
+    SingleRun("policy-cosine", "policy:cosine, trained on a range of frequencies", "policy:cosine", _WORLD),
+    SingleRun("policy-drift", "policy:drift, trained on many kinds of change", "policy:drift", _WORLD),
+    SingleRun("policy-high", "policy:high, trained at four other frequencies", "policy:high", _WORLD),
+    SingleRun("master", "MASTER+LinUCB with the paper's constants", "master-linucb", _WORLD),
     SingleRun(
         "master-eager",
         "MASTER+LinUCB whose tests fire at a hundredth of the paper's threshold",
         "master@base=linucb,test_scale=0.01",
+        _WORLD,
     ),
 )
 

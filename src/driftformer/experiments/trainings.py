@@ -132,7 +132,7 @@ TRAININGS: dict[str, TrainingExperiment] = {
         TrainingExperiment(
             name="architecture",
             title="Depth, heads, and softmax against ReLU attention",
-            question="Which parts of the transformer matter? The theory uses depth and ReLU attention, practice softmax.",
+            question="Which parts of a transformer matter? Theory uses depth and ReLU attention, practice softmax.",
             paper="the paper's third contribution; no figure",
             view="bars",
             axis="architecture",
@@ -152,7 +152,7 @@ TRAININGS: dict[str, TrainingExperiment] = {
         TrainingExperiment(
             name="training-degree",
             title="How much change to train on",
-            question="How much does the amount of change matter? Policies trained on no jumps, and on more and more of them.",
+            question="How much does the amount of change matter? Policies trained on ever more jumps.",
             paper="the open question of appx-limit-and-dis",
             view="matrix",
             axis="trained on",

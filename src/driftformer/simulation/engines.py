@@ -64,7 +64,11 @@ class Engine(Protocol):
         """How many jobs it computes at once."""
 
     def run(
-        self, work: Callable[[J, OnRounds], R], jobs: Iterable[J], on_rounds: Callable[[J, int], None], on_event: OnEvent
+        self,
+        work: Callable[[J, OnRounds], R],
+        jobs: Iterable[J],
+        on_rounds: Callable[[J, int], None],
+        on_event: OnEvent,
     ) -> Iterator[tuple[J, R]]:
         """Compute all jobs and yield each, once, as it is done; `work` must be a function of a module."""
 
@@ -110,7 +114,11 @@ class LocalEngine:
     def close(self) -> None: ...
 
     def run(
-        self, work: Callable[[J, OnRounds], R], jobs: Iterable[J], on_rounds: Callable[[J, int], None], on_event: OnEvent
+        self,
+        work: Callable[[J, OnRounds], R],
+        jobs: Iterable[J],
+        on_rounds: Callable[[J, int], None],
+        on_event: OnEvent,
     ) -> Iterator[tuple[J, R]]:
         waiting = iter(jobs)
         first = list(islice(waiting, self.workers))

@@ -109,7 +109,11 @@ class RayEngine:
         self._crew = None
 
     def run(
-        self, work: Callable[[J, OnRounds], R], jobs: Iterable[J], on_rounds: Callable[[J, int], None], on_event: OnEvent
+        self,
+        work: Callable[[J, OnRounds], R],
+        jobs: Iterable[J],
+        on_rounds: Callable[[J, int], None],
+        on_event: OnEvent,
     ) -> Iterator[tuple[J, R]]:
         workers = self.workers
         self._crew = self._crew or _Crew(self._ray)

@@ -6,8 +6,8 @@
     OUT/regret.png, .svg     a heatmap of two varied fields, or lines along one
     OUT/events.jsonl         what happened: starts, retries, ends
 
-All cells share the seed, so the same problems and noise stand behind every row, as far as their sizes are the same. The
-tasks of all cells form one stream: many small cells keep as many workers busy as one large one.
+All cells share the seed, so every row has the same problems and noise, as far as their sizes agree. The tasks of all
+cells form one stream, so many small cells keep as many workers busy as one large one.
 """
 
 from __future__ import annotations
@@ -26,13 +26,16 @@ import pyarrow.parquet as pq
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from driftformer.agents.registry import label
 from driftformer.environments.presets import make_env
 from driftformer.errors import InputError, require_count
-from driftformer.evaluation.plan import Plan
-from driftformer.evaluation.progress import Progress, told_by
+from driftformer.evaluation.plan import Plan, by_name
+from driftformer.evaluation.progress import Progress, log_and_show
+from driftformer.plots import sweeps as figures
 from driftformer.randomness import CHUNK
 from driftformer.simulation.chunks import Task, chunks_for, compute
 from driftformer.simulation.engines import Engine, opened
+from driftformer.simulation.numbers import number
 from driftformer.storage.events import EVENTS, sitting
 from driftformer.storage.files import is_partial, tidy, write_atomically, write_json
 from driftformer.sweeps.grid import OPTION, Grid, Variant
@@ -57,7 +60,7 @@ _SHOWN = 30
 """Rows that are printed."""
 
 _NINETY_FIVE = 1.959963984540054
-"""Standard errors to either side of a 95% interval of a mean."""
+"""Standard errors on either side of a 95% interval of a mean."""
 
 
 def sweep(
@@ -71,7 +74,7 @@ def sweep(
     address: str | None = None,
     progress: bool | None = None,
 ) -> list[Row]:
-    """Play what is missing and write the table; `workers`, `engine` and `address` are those of `evaluate`."""
+    """Compute what is missing and write the table; `workers`, `engine` and `address` are those of `evaluate`."""
     require_count("runs", runs)
     require_count("seed", seed, 0, most=2**63)
     variants = grid.variants()
@@ -81,18 +84,24 @@ def sweep(
     asked = {"environment": grid.environment, "agents": grid.agents, "vary": grid.vary, "runs": runs, "seed": seed}
     if not (out / ABOUT).exists():
         write_json(out / ABOUT, asked)
-    chunks = len(chunks_for(runs)) * len(variants)
-    total = sum(chunks * CHUNK * horizon for horizon in horizons)
+    chunks = len(chunks_for(runs))
+    rounds = chunks * CHUNK * sum(horizons)
     about: dict[str, Any] = {"rows": grid.size, "runs": runs, "seed": seed}
     with (
         opened(engine, workers, address) as crew,
         sitting(out, engine=crew.name, **about) as events,
-        Progress(total, f"{len(horizons):,} cells", progress, chunks=chunks * len(horizons)) as bar,
+        Progress(
+            {label(agent): rounds for agent in by_name(_written(variants)).values()},
+            f"{len(horizons):,} cells",
+            progress,
+            crew.workers,
+            chunks=chunks * len(variants) * len(horizons),
+        ) as bar,
     ):
         cells = _Cells(grid, variants, out, runs, seed, crew, bar)
-        for task, outcome in crew.run(compute, cells.tasks(), bar.advance, told_by(events, bar)):
+        for task, outcome in crew.run(compute, cells.tasks(), bar.played, log_and_show(events, bar)):
             cells.take(task, outcome)
-            bar.finish_chunks(len(task.chunks))
+            bar.finished(task)
     rows = [row for place in sorted(cells.rows) for row in cells.rows[place]]
     write_json(out / ABOUT, asked)
     write_table(rows, out / TABLE)
@@ -100,19 +109,19 @@ def sweep(
 
 
 def _check_folder(out: Path) -> None:
-    """Refuse one that holds other things."""
+    """Refuse a folder that holds something else."""
     if out.exists() and not out.is_dir():
         raise InputError(f"out is '{out}', which is a file; name a folder")
     if not (out / ABOUT).exists() and out.exists():
         foreign = [path.name for path in out.iterdir() if path.name != EVENTS and not is_partial(path)]
         if foreign:
-            raise InputError(f"out is '{out}', a folder that is not empty and holds no sweep; name a new or empty one")
+            raise InputError(f"out is '{out}', which is not empty and holds no sweep; name a new or empty folder")
 
 
 def _check_cell(
     grid: Grid, variants: list[Variant], settings: Mapping[str, Any], out: Path, runs: int, seed: int
 ) -> int:
-    """See that a cell can be played and that what is there of it is whole, before any is; its horizon."""
+    """Check, before anything is computed, that a cell can be played and its stored results are whole; its horizon."""
     environment, folder = make_env(grid.environment, **settings), _folder(out, settings)
     Plan(environment, _written(variants), runs=runs, seed=seed, out=folder if folder.exists() else None)
     return environment.horizon
@@ -128,7 +137,7 @@ def _written(variants: list[Variant]) -> list[str]:
 
 @dataclass
 class _Cell:
-    """One environment under way."""
+    """One environment whose tasks are under way."""
 
     place: int
     settings: Mapping[str, Any]
@@ -138,7 +147,7 @@ class _Cell:
 
 @dataclass
 class _Cells:
-    """All environments of a grid: planned when their turn comes, forgotten when their rows are there."""
+    """All environments of a grid: planned when their turn comes, forgotten when their rows are done."""
 
     grid: Grid
     variants: list[Variant]
@@ -156,8 +165,9 @@ class _Cells:
             environment = make_env(self.grid.environment, **settings)
             folder = _folder(self.out, settings)
             plan = Plan(environment, _written(self.variants), runs=self.runs, seed=self.seed, out=folder)
-            known = plan.chunks - plan.chunks_missing
-            self.bar.skip(known * CHUNK * environment.horizon, known)
+            for name, agent in plan.players.items():
+                known = plan.chunks_each - len(plan.missing(name))
+                self.bar.skip(label(agent), known * CHUNK * environment.horizon, known)
             cell = _Cell(place, settings, plan, 0)
             if not plan.chunks_missing:
                 self._finish(cell)
@@ -196,7 +206,7 @@ class _Cells:
 
 
 def _measured(mean: float, stderr: float, runs: int) -> dict[str, float | None]:
-    """The mean regret and how sure it is; a single run claims no certainty."""
+    """The mean regret and its uncertainty, which a single run does not have."""
     if runs < 2:
         return {"regret_mean": mean, "regret_stderr": None, "regret_low": None, "regret_high": None}
     reach = _NINETY_FIVE * stderr
@@ -204,13 +214,13 @@ def _measured(mean: float, stderr: float, runs: int) -> dict[str, float | None]:
 
 
 def cell_name(settings: Mapping[str, Any]) -> str:
-    """A folder's name that tells the settings, or a checksum of them where it would be too long."""
+    """A folder's name from the settings, or a checksum of them where that would be too long."""
     name = quote(",".join(f"{key}={value}" for key, value in sorted(settings.items())), safe="=,") or "all"
     return name if len(name) <= 120 else hashlib.sha256(json.dumps(dict(settings), sort_keys=True).encode()).hexdigest()
 
 
 def write_table(rows: list[Row], path: Path) -> None:
-    """Tidy Parquet: one row for each cell and agent, with types that do not depend on the values."""
+    """Write tidy Parquet: a row for each cell and agent, with types that do not depend on the values."""
     kinds = {int: pa.int64(), float: pa.float64(), str: pa.string()}
     schema = []
     for name in rows[0]:
@@ -222,7 +232,7 @@ def write_table(rows: list[Row], path: Path) -> None:
 
 
 def read_table(out: Path | str) -> list[Row]:
-    """The rows of a sweep's folder."""
+    """The rows in the folder of a sweep."""
     path = Path(out) / TABLE
     if not path.exists():
         raise InputError(f"folder {out} has no {TABLE}; name the --out of `driftformer sweep`")
@@ -233,8 +243,19 @@ def read_table(out: Path | str) -> list[Row]:
     return rows
 
 
+def draw(grid: Grid, rows: list[Row], path: Path) -> None:
+    """A heatmap of two varied fields, or lines along one."""
+    fixed = [
+        f"{name.removeprefix(OPTION)} {figures.written(values[0])}"
+        for name, values in grid.vary.items()
+        if len(values) == 1
+    ]
+    title = ", ".join([grid.environment, *fixed, f"{rows[0]['runs']} runs"])
+    figures.draw({name: grid.vary[name] for name in grid.varied}, rows, title, path)
+
+
 def render(grid: Grid, rows: list[Row]) -> Table:
-    """The rows as a table to read; of many, those of least regret."""
+    """The rows as a table to read; of many, those with the lowest regret."""
     most = sorted(rows, key=lambda row: float(row["regret_mean"]))[:_SHOWN] if len(rows) > _SHOWN else rows
     title = f"{grid.environment}, {rows[0]['runs']} runs" + (f", best {_SHOWN} of {len(rows):,}" * (most is not rows))
     table = Table(title=f"\n{title}", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
@@ -242,9 +263,7 @@ def render(grid: Grid, rows: list[Row]) -> Table:
         table.add_column(name.removeprefix(OPTION), overflow="fold", justify="left" if name == "agent" else "right")
     for row in most:
         cells = ["–" if row[name] is None else str(row[name]) for name in grid.varied]
-        interval = "" if row["regret_low"] is None else f"[{row['regret_low']:.1f}, {row['regret_high']:.1f}]"
-        speed = row["rounds_per_cpu_second"]
-        table.add_row(
-            *cells, row["agent"], f"{row['regret_mean']:.1f}", interval, "" if speed is None else f"{speed:,.0f}"
-        )
+        interval = "" if row["regret_low"] is None else f"[{number(row['regret_low'])}, {number(row['regret_high'])}]"
+        speed = "" if row["rounds_per_cpu_second"] is None else f"{row['rounds_per_cpu_second']:,.0f}"
+        table.add_row(*cells, row["agent"], number(row["regret_mean"]), interval, speed)
     return table
