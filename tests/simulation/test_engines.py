@@ -44,11 +44,11 @@ def quiet(*_: object, **__: object) -> None: ...
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_every_job_comes_back_once_and_its_rounds_are_counted(workers: int) -> None:
-    played: list[int] = []
+    played: list[tuple[Number, int]] = []
     engine = LocalEngine(workers)
-    found = list(engine.run(squared, map(Number, range(30)), played.append, quiet))
+    found = list(engine.run(squared, map(Number, range(30)), lambda *of: played.append(of), quiet))
     assert sorted((job.value, result) for job, result in found) == [(n, n * n) for n in range(30)]
-    assert sum(played) == 300
+    assert sum(rounds for _, rounds in played) == 300
 
 
 def check_that_few_jobs_are_under_way(engine: Engine) -> None:

@@ -9,10 +9,9 @@ import pytest
 import driftformer as df
 from driftformer.cli import main
 from driftformer.errors import InputError
-from driftformer.plots.sweeps import draw
 from driftformer.storage.events import read_events
 from driftformer.sweeps.grid import Grid, make_grid, read_file, read_flags
-from driftformer.sweeps.sweep import cell_name, read_table, sweep
+from driftformer.sweeps.sweep import cell_name, draw, read_table, sweep
 
 SMALL = {"horizon": 8, "dim": 3, "arms": 3}
 
@@ -30,9 +29,9 @@ def test_a_row_has_the_numbers_of_an_evaluation_of_its_own(tmp_path: Path) -> No
     assert len(rows) == 2 * 3
     row = next(row for row in rows if row["b"] == 0.1 and row["agent.alpha"] == 0.5)
     alone = df.evaluate(df.make_env("high", b=0.1, **SMALL), ["linucb@alpha=0.5"], runs=100, seed=3)
-    summary = alone.summary["agents"]["linucb@alpha=0.5"]
-    assert row["regret_mean"] == summary["regret_mean"]
-    assert row["regret_stderr"] == summary["regret_stderr"]
+    summary = alone.summary.agents["linucb@alpha=0.5"]
+    assert row["regret_mean"] == summary.regret_mean
+    assert row["regret_stderr"] == summary.regret_stderr
     assert row["regret_high"] - row["regret_mean"] == pytest.approx(1.96 * row["regret_stderr"], rel=1e-4)
     assert (row["runs"], row["seed"], row["horizon"], row["label"]) == (100, 3, 8, "linucb@alpha=0.5")
     assert row["rounds_per_cpu_second"] > 0
@@ -62,7 +61,7 @@ def test_a_second_call_computes_only_what_is_missing(tmp_path: Path) -> None:
 
 def test_a_folder_of_other_things_is_refused(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("precious")
-    with pytest.raises(InputError, match="not empty and holds no sweep"):
+    with pytest.raises(InputError, match="is not empty and holds no sweep"):
         sweep(grid_of(b=[0.0, 0.1]), tmp_path, runs=10)
 
 
@@ -81,7 +80,7 @@ def test_one_varied_field_gives_lines_and_two_a_heatmap(tmp_path: Path) -> None:
     texts = {name: (tmp_path / f"{name}.svg").read_text() for name in ("line", "heat", "three", "words")}
     assert "<image" in texts["heat"]
     assert "<image" not in texts["line"]
-    assert "dynamic regret after all rounds" in texts["line"]
+    assert "dynamic regret after the last round" in texts["line"]
     assert "linucb, alpha 0.5" in texts["three"]
     assert "resampled" in texts["words"]
 

@@ -45,7 +45,7 @@ _SPEEDS = {
     POLICY: 1_000,
 }
 """Rounds per CPU-second with 64 problems or more, 32 dimensions and 10 arms: see docs/benchmarks.md."""
-_TRUST, _LITTLE_TRUST = 2.0, 0.01
+_TRUST, _LITTLE_TRUST = 2.0, 1e-6
 """Seconds of measurement that weigh as much as what is known beforehand, of these kinds and of others."""
 _USUAL_SPEED = (100_000, _LITTLE_TRUST)
 

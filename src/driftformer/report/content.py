@@ -67,7 +67,7 @@ def caption(run: Mapping[str, Any]) -> str:
     """What a single run shows, in words."""
     words = (
         f"Problem {run['problem']} of {run['runs']}, the one with the median regret: {number(run['regret_final'])}. "
-        f"Over all {run['runs']} the median is {number(run['regret_median'])} and the mean {number(run['regret_mean'])}. "
+        f"Over all {run['runs']} the median is {number(run['regret_median'])}, the mean {number(run['regret_mean'])}. "
         f"Here the agent played the best arm in {run['best_arm_share']:.0%} of the rounds"
     )
     if run["kind"] == "policy":
