@@ -90,13 +90,6 @@ def test_workers_share_the_work_and_one_that_is_starting_is_not_measured(clock: 
     assert bar._left.seconds() > 1.2 * before
 
 
-def test_stored_work_is_not_waited_for(clock: Clock) -> None:
-    bar = Progress({"linucb": 1000, "policy:high": 64_000}, "high", shown=False, chunks=11)
-    bar.skip("policy:high", 64_000, 10)
-    assert bar._left.seconds() < 1
-    assert bar._status(0.4) == "0 of 1 chunks, about 0 s left"
-
-
 def test_times_are_told_in_words_that_claim_no_more_than_is_known() -> None:
     assert [in_words(seconds) for seconds in (4, 99, 600, 9000)] == [
         "about 4 s",

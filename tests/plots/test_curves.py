@@ -68,5 +68,5 @@ def test_an_agent_has_the_same_colour_in_any_company() -> None:
 
 
 def test_an_ending_that_is_no_picture_is_refused(result: df.Result, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"whose ending is no picture format; use \.png or \.svg"):
+    with pytest.raises(InputError, match=r"whose suffix is not an image format; use \.png or \.svg"):
         result.plot(tmp_path / "regret.docx")

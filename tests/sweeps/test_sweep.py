@@ -107,17 +107,17 @@ def test_a_grid_from_a_file_is_that_of_the_flags(tmp_path: Path) -> None:
         ("vary: {b: [.nan]}\nenvironment: high", "vary: b is 'nan'; give a finite number"),
         ("vary: {horizon: [5.5]}\nenvironment: high", "vary: horizon is '5.5'; give a whole number"),
         ("vary: {b: [1, 1]}\nenvironment: high", "b has 1.0 twice"),
-        ("vary: {b: 1}\nenvironment: high", "vary names nothing with two values"),
-        ("vary: {windows: [1]}\nenvironment: low", "windows is a list itself and cannot be varied"),
+        ("vary: {b: 1}\nenvironment: high", "vary has nothing with two values"),
+        ("vary: {windows: [1]}\nenvironment: low", "windows takes a list and cannot be varied"),
         ("vary: {b: [1, 2]}\nenvironment: high\nruns: many", "runs is 'many'; give a whole number"),
         ("- 1", "has no `vary:`"),
         ("a: [1", "cannot be used"),
         ("\x00", "cannot be used"),
         ("x: !!python/object/apply:os.system ['true']", "cannot be used"),
-        ("runs: 2\nvary: {b: [0]}\nruns: 3", "'runs' stands there twice"),
+        ("runs: 2\nvary: {b: [0]}\nruns: 3", "'runs' is there twice"),
         ("a: &a [1]\nb: *a", "uses an alias (*a); write the values out"),
         ("[" * 100_000, "is nested more than 4 deep"),
-        ("x: " + "y" * 1_000_000, "has 1,000,003 bytes; 1,000,000 are the most"),
+        ("x: " + "y" * 1_000_000, "has 1,000,003 bytes; at most 1,000,000 are read"),
     ],
 )
 def test_a_bad_file_is_refused_with_a_reason(tmp_path: Path, content: str, message: str) -> None:
@@ -131,9 +131,9 @@ def test_a_bad_file_is_refused_with_a_reason(tmp_path: Path, content: str, messa
 @pytest.mark.parametrize(
     ("vary", "agents", "message"),
     [
-        ({"b": range(1000), "noise": range(101)}, ["linucb"], "the grid has 101,000 cells times agents"),
+        ({"b": range(1000), "noise": range(101)}, ["linucb"], "the grid has 101,000 rows (cells times agents)"),
         ({f"agent.{o}": [1, 2] for o in ("alhpa",)}, ["linucb"], "there is no 'alhpa'; did you mean 'alpha'?"),
-        ({"agent.alpha": [1, 2]}, ["linucb@alpha=3"], "agents: 'linucb@alpha=3' sets alpha, which vary changes"),
+        ({"agent.alpha": [1, 2]}, ["linucb@alpha=3"], "agents: 'linucb@alpha=3' sets alpha, which vary changes too"),
         ({"b": [1, 2]}, ["linubc"], "agent: there is no 'linubc'; did you mean 'linucb'?"),
         ({"b": [1, 2]}, [], "agents is empty"),
     ],

@@ -62,11 +62,6 @@ class Plan:
         return [chunk for chunk in self._chunks if (name, chunk) not in self._known]
 
     @property
-    def chunks_each(self) -> int:
-        """How many chunks each agent plays."""
-        return len(self._chunks)
-
-    @property
     def chunks(self) -> int:
         """How many chunks there are, over all agents."""
         return len(self._chunks) * len(self.players)

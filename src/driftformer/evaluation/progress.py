@@ -37,9 +37,6 @@ _SPEEDS = {
     "change-point-oracle": 250_000,
     "restart": 200_000,
     "master": 100_000,
-    "detection": 100_000,
-    "sliding-window-linucb": 130_000,
-    "weighted-linucb": 100_000,
     "discounted-linucb": 70_000,
     "discounted-thompson": 70_000,
     POLICY: 1_000,
@@ -69,7 +66,7 @@ class TimeLeft:
         self._seconds = dict.fromkeys(work, 0.0)  # of one worker
 
     def add(self, agent: str, rounds: int, seconds: float | None) -> None:
-        """Some rounds were played, or turned out to be stored; `seconds` is a worker's time, if it is known."""
+        """Some rounds were played; `seconds` is the time of the worker, if it is known."""
         self._left[agent] -= rounds
         if seconds is not None:
             self._rounds[agent] += rounds
@@ -156,12 +153,6 @@ class Progress:
         """Some of a work without agents was done."""
         since, self._free[0] = self._free[0], time.monotonic()
         self._add("", amount, self._free[0] - since)
-
-    def skip(self, agent: str, rounds: int, chunks: int) -> None:
-        """Some of the work turns out to be stored."""
-        self._total -= rounds
-        self._chunks = None if self._chunks is None else self._chunks - chunks
-        self._left.add(agent, rounds, None)
 
     def tell(self, kind: str, **details: Any) -> None:
         """What an engine reports: a retry is a line that stays. JSON lines have such events already."""

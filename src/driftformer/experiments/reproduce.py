@@ -84,7 +84,18 @@ def reproduce(
     whose = functools.partial(in_place, out=out) if pretrain else str
     with opened(engine, workers, address) as crew:
         check_crew(crew, device, workers)
-        plans = _plans(names, whose, out, scale, runs, seed, device)
+        plans = {
+            (name, case.name): Plan(
+                build(case.preset),
+                {agent: whose(agent) for agent in case.agents},
+                runs=runs or scale_of(scale).runs_for(case.preset.horizon),
+                seed=seed,
+                out=out / name / case.name,
+                device=device,
+            )
+            for name, case in _cases(names)
+        }
+        # all at once, so that no worker waits for the end of a case
         compute_missing(list(plans.values()), crew, f"{len(plans)} worlds", out, ABOUT)
         for name in names:
             if name in TRAININGS:
@@ -108,9 +119,7 @@ def reproduce(
 
 def _pretrain(names: Sequence[str], out: Path, device: str) -> None:
     """Train all policies of some experiments and of the single runs."""
-    agents = [
-        agent for name in names if name in EXPERIMENTS for case in EXPERIMENTS[name].cases for agent in case.agents
-    ]
+    agents = [agent for _, case in _cases(names) for agent in case.agents]
     with TrainingProgress() as bar:
         pretrain_policies([*agents, *(run.agent for run in SINGLE_RUNS)], out, device, bar.show)
 
@@ -123,9 +132,8 @@ def _about(out: Path, asked: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = read_json(path)
     for key, value in asked.items():
         if found.get(key, False) != value:
-            raise InputError(
-                f"folder {out} was made with {key} {found.get(key, False)}, not {value}; name another --out"
-            )
+            made = f"was made with {key} {found.get(key, False)}, not {value}"
+            raise InputError(f"folder {out} {made}; name another --out")
     return {**found, "experiments": _experiments(path, found)}
 
 
@@ -137,28 +145,9 @@ def _experiments(path: Path, found: Mapping[str, Any]) -> list[str]:
     return names
 
 
-def _plans(
-    names: Sequence[str],
-    whose: Callable[[str], str],
-    out: Path,
-    scale: str,
-    runs: int | None,
-    seed: int,
-    device: str,
-) -> dict[tuple[str, str], Plan]:
-    """The evaluations by experiment and case: planned together, so that no worker waits for the end of a case."""
-    plans = {}
-    cases = [(name, case) for name in names if name in EXPERIMENTS for case in EXPERIMENTS[name].cases]
-    for name, case in cases:
-        plans[name, case.name] = Plan(
-            build(case.preset),
-            {agent: whose(agent) for agent in case.agents},
-            runs=runs or scale_of(scale).runs_for(case.preset.horizon),
-            seed=seed,
-            out=out / name / case.name,
-            device=device,
-        )
-    return plans
+def _cases(names: Sequence[str]) -> list[tuple[str, Case]]:
+    """The cases of those experiments in which agents play, with the experiments' names."""
+    return [(name, case) for name in names if name in EXPERIMENTS for case in EXPERIMENTS[name].cases]
 
 
 def _measure_nonstationarity(case: Case, folder: Path, seed: int) -> None:
@@ -167,14 +156,8 @@ def _measure_nonstationarity(case: Case, folder: Path, seed: int) -> None:
     if path.exists():
         return
     found = nonstationarity(build(case.preset), problems=_PROBLEMS, seed=seed)
-    write_json(
-        path,
-        {
-            "problems": _PROBLEMS,
-            "amount": float(found.amount().mean()),
-            "count": float(found.count().double().mean()),
-        },
-    )
+    means = {"amount": float(found.amount().mean()), "count": float(found.count().double().mean())}
+    write_json(path, {"problems": _PROBLEMS, **means})
 
 
 def draw_experiments(out: Path) -> None:

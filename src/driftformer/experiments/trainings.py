@@ -51,20 +51,9 @@ class TrainingExperiment:
     """Where the policies are measured, by scale."""
 
 
-def _kinds(scale: ScaleName) -> dict[str, str]:
-    """The worlds of `training-drift`, with their titles."""
-    kinds = {"still": "stationary worlds", "jumps": "jumps", "cosine": "cosines", "walk": "random walks"}
-    return {f"{_WORLD[scale]}-{kind}": title for kind, title in kinds.items()}
-
-
-def _mixed(scale: ScaleName) -> dict[str, str]:
-    return {f"{_WORLD[scale]}-mixed": "all of them"}
-
-
-def _degrees(scale: ScaleName) -> dict[str, str]:
-    """The worlds of `training-degree`, with their titles."""
-    kinds = {"still": "no jumps", "jumps-1": "1 jump", "jumps-3": "3 jumps", "jumps-9": "9 jumps"}
-    return {f"{_WORLD[scale]}-{kind}": title for kind, title in kinds.items()}
+_KINDS = {"still": "stationary worlds", "jumps": "jumps", "cosine": "cosines", "walk": "random walks"}
+_DEGREES = {"still": "no jumps", "jumps-1": "1 jump", "jumps-3": "3 jumps", "jumps-9": "9 jumps"}
+"""Kinds of worlds, with their titles."""
 
 
 def _data(scale: ScaleName, counts: tuple[int, ...]) -> tuple[Training, ...]:
@@ -80,13 +69,10 @@ def _data(scale: ScaleName, counts: tuple[int, ...]) -> tuple[Training, ...]:
     )
 
 
-def _layers(count: int) -> str:
-    return f"{count} layer" + "s" * (count > 1)
-
-
 def _architectures(scale: ScaleName) -> tuple[Training, ...]:
     size = _SIZES[scale]
     deep, wide = size["layers"], size["heads"]
+    relu_half = f"ReLU, {deep // 2} layer" + "s" * (deep > 2)
     variants: dict[str, dict[str, Any]] = {
         "GPT-2": {},
         "1 layer": {"layers": 1},
@@ -95,7 +81,7 @@ def _architectures(scale: ScaleName) -> tuple[Training, ...]:
         f"{4 * wide} heads": {"heads": 4 * wide},
         "paper's form": {"form": "paper", "short": 0.3},
         "ReLU attention": {"backbone": "relu", "rate": size["rate"] / 3},
-        f"ReLU, {_layers(deep // 2)}": {"backbone": "relu", "rate": size["rate"] / 3, "layers": deep // 2},
+        relu_half: {"backbone": "relu", "rate": size["rate"] / 3, "layers": deep // 2},
     }
     return tuple(
         Training(
@@ -107,10 +93,16 @@ def _architectures(scale: ScaleName) -> tuple[Training, ...]:
     )
 
 
-def _trained_on(scale: ScaleName, worlds: Mapping[str, str]) -> tuple[Training, ...]:
+def _trained_on(scale: ScaleName, kinds: Mapping[str, str]) -> tuple[Training, ...]:
+    worlds = {f"{_WORLD[scale]}-{kind}": title for kind, title in kinds.items()}
     return tuple(
         Training(world, f"trained on {title}", {**_SIZES[scale], "worlds": world}) for world, title in worlds.items()
     )
+
+
+def _worlds(*kinds: str) -> dict[str, tuple[str, ...]]:
+    """Where policies are measured, by scale."""
+    return {scale: tuple(f"{_WORLD[scale]}-{kind}" for kind in kinds) for scale in _SCALES}
 
 
 TRAININGS: dict[str, TrainingExperiment] = {
@@ -127,7 +119,7 @@ TRAININGS: dict[str, TrainingExperiment] = {
                 "quick": _data("quick", (128, 512, 2_048, 8_192, 32_768)),
                 "paper": _data("paper", (256, 1_024, 4_096, 16_384, 65_536, 262_144)),
             },
-            worlds={"quick": ("tiny-cosine",), "paper": ("full-cosine",)},
+            worlds=_worlds("cosine"),
         ),
         TrainingExperiment(
             name="architecture",
@@ -137,7 +129,7 @@ TRAININGS: dict[str, TrainingExperiment] = {
             view="bars",
             axis="architecture",
             trainings={scale: _architectures(scale) for scale in _SCALES},
-            worlds={"quick": ("tiny-cosine",), "paper": ("full-cosine",)},
+            worlds=_worlds("cosine"),
         ),
         TrainingExperiment(
             name="training-drift",
@@ -146,8 +138,8 @@ TRAININGS: dict[str, TrainingExperiment] = {
             paper="the open question of appx-limit-and-dis",
             view="matrix",
             axis="trained on",
-            trainings={scale: _trained_on(scale, _kinds(scale) | _mixed(scale)) for scale in _SCALES},
-            worlds={scale: tuple(_kinds(scale)) for scale in _SCALES},
+            trainings={scale: _trained_on(scale, _KINDS | {"mixed": "all of them"}) for scale in _SCALES},
+            worlds=_worlds(*_KINDS),
         ),
         TrainingExperiment(
             name="training-degree",
@@ -156,8 +148,8 @@ TRAININGS: dict[str, TrainingExperiment] = {
             paper="the open question of appx-limit-and-dis",
             view="matrix",
             axis="trained on",
-            trainings={scale: _trained_on(scale, _degrees(scale)) for scale in _SCALES},
-            worlds={scale: tuple(_degrees(scale)) for scale in _SCALES},
+            trainings={scale: _trained_on(scale, _DEGREES) for scale in _SCALES},
+            worlds=_worlds(*_DEGREES),
         ),
     )
 }

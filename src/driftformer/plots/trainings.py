@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,35 +31,30 @@ def draw_matrix(rows: Rows, path: Path) -> None:
 
 
 def draw_line(rows: Rows, references: Mapping[str, Any], axis: str, path: Path) -> None:
-    """Regret against the value in which the trainings differ."""
-    with figure_at(path, (7.0, 4.2)) as figure:
-        axes = figure.subplots()
-        means, errors = _measured(rows)
+    """Regret against the number in which the trainings differ."""
+    with _beside_references(rows, references, path) as (axes, means, errors):
         axes.errorbar([row["value"] for row in rows], means, errors, marker="o", color=_POLICY, label="policy")
         axes.set(xscale="log", xlabel=axis)
-        _draw_references(axes, rows, references)
-        figure.legend(loc="outside right upper")
 
 
 def draw_bars(rows: Rows, references: Mapping[str, Any], path: Path) -> None:
     """Regret of trainings that differ in kind."""
-    with figure_at(path, (7.0, 4.2)) as figure:
-        axes = figure.subplots()
-        means, errors = _measured(rows)
+    with _beside_references(rows, references, path) as (axes, means, errors):
         axes.bar([row["label"] for row in rows], means, yerr=errors, color=_POLICY)
         axes.tick_params(axis="x", rotation=30)
-        _draw_references(axes, rows, references)
-        figure.legend(loc="outside right upper")
 
 
-def _measured(rows: Rows) -> tuple[list[float], list[float]]:
-    """Means and standard errors in the one world that all were measured in."""
-    found = [next(iter(row["worlds"].values())) for row in rows]
-    return [one["mean"] for one in found], [one["stderr"] for one in found]
-
-
-def _draw_references(axes: Axes, rows: Rows, references: Mapping[str, Any]) -> None:
+@contextmanager
+def _beside_references(
+    rows: Rows, references: Mapping[str, Any], path: Path
+) -> Iterator[tuple[Axes, list[float], list[float]]]:
+    """Axes with a level line for each reference, and what the policies reached in the one world of all."""
     (world,) = rows[0]["worlds"]
-    for agent, measured in references.items():
-        axes.axhline(measured[world]["mean"], color=colour_of(agent), linestyle="--", linewidth=1, label=agent)
-    axes.set(ylabel="regret as a share of chance's", ylim=(0, None))
+    found = [row["worlds"][world] for row in rows]
+    with figure_at(path, (7.0, 4.2)) as figure:
+        axes = figure.subplots()
+        yield axes, [one["mean"] for one in found], [one["stderr"] for one in found]
+        for agent, measured in references.items():
+            axes.axhline(measured[world]["mean"], color=colour_of(agent), linestyle="--", linewidth=1, label=agent)
+        axes.set(ylabel="regret as a share of chance's", ylim=(0, None))
+        figure.legend(loc="outside right upper")

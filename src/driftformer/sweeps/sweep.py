@@ -15,8 +15,8 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -29,16 +29,16 @@ from rich.table import Table
 from driftformer.agents.registry import label
 from driftformer.environments.presets import make_env
 from driftformer.errors import InputError, require_count
-from driftformer.evaluation.plan import Plan, by_name
+from driftformer.evaluation.plan import Plan
 from driftformer.evaluation.progress import Progress, log_and_show
 from driftformer.plots import sweeps as figures
 from driftformer.randomness import CHUNK
-from driftformer.simulation.chunks import Task, chunks_for, compute
+from driftformer.simulation.chunks import Outcome, Task, compute
 from driftformer.simulation.engines import Engine, opened
 from driftformer.simulation.numbers import number
 from driftformer.storage.events import EVENTS, sitting
 from driftformer.storage.files import is_partial, tidy, write_atomically, write_json
-from driftformer.sweeps.grid import OPTION, Grid, Variant
+from driftformer.sweeps.grid import OPTION, Grid
 
 ABOUT = "sweep.json"
 TABLE = "table.parquet"
@@ -77,29 +77,26 @@ def sweep(
     """Compute what is missing and write the table; `workers`, `engine` and `address` are those of `evaluate`."""
     require_count("runs", runs)
     require_count("seed", seed, 0, most=2**63)
-    variants = grid.variants()
     _check_folder(out)
     tidy(out)
-    horizons = [_check_cell(grid, variants, settings, out, runs, seed) for settings in grid.cells()]
+    missing: Counter[str] = Counter()  # rounds, by agent
+    chunks = 0
+    for settings in grid.cells():  # before anything is computed: can it be played, and are stored results whole?
+        plan = _plan(grid, settings, out, runs, seed, stored=False)
+        chunks += plan.chunks_missing
+        for name, agent in plan.players.items():
+            missing[label(agent)] += len(plan.missing(name)) * CHUNK * plan.environment.horizon
     asked = {"environment": grid.environment, "agents": grid.agents, "vary": grid.vary, "runs": runs, "seed": seed}
     if not (out / ABOUT).exists():
         write_json(out / ABOUT, asked)
-    chunks = len(chunks_for(runs))
-    rounds = chunks * CHUNK * sum(horizons)
     about: dict[str, Any] = {"rows": grid.size, "runs": runs, "seed": seed}
     with (
         opened(engine, workers, address) as crew,
         sitting(out, engine=crew.name, **about) as events,
-        Progress(
-            {label(agent): rounds for agent in by_name(_written(variants)).values()},
-            f"{len(horizons):,} cells",
-            progress,
-            crew.workers,
-            chunks=chunks * len(variants) * len(horizons),
-        ) as bar,
+        Progress(missing, f"{grid.size:,} rows", progress, crew.workers if chunks else 1, chunks=chunks) as bar,
     ):
-        cells = _Cells(grid, variants, out, runs, seed, crew, bar)
-        for task, outcome in crew.run(compute, cells.tasks(), bar.played, log_and_show(events, bar)):
+        cells = _Cells(grid, out, runs, seed)
+        for task, outcome in crew.run(compute, cells.tasks(crew), bar.played, log_and_show(events, bar)):
             cells.take(task, outcome)
             bar.finished(task)
     rows = [row for place in sorted(cells.rows) for row in cells.rows[place]]
@@ -118,90 +115,56 @@ def _check_folder(out: Path) -> None:
             raise InputError(f"out is '{out}', which is not empty and holds no sweep; name a new or empty folder")
 
 
-def _check_cell(
-    grid: Grid, variants: list[Variant], settings: Mapping[str, Any], out: Path, runs: int, seed: int
-) -> int:
-    """Check, before anything is computed, that a cell can be played and its stored results are whole; its horizon."""
-    environment, folder = make_env(grid.environment, **settings), _folder(out, settings)
-    Plan(environment, _written(variants), runs=runs, seed=seed, out=folder if folder.exists() else None)
-    return environment.horizon
+def _plan(grid: Grid, settings: Mapping[str, Any], out: Path, runs: int, seed: int, stored: bool = True) -> Plan:
+    """The evaluation of one cell; unless it is `stored`, only what is there is looked at."""
+    folder = out / "cells" / cell_name(settings)
+    agents = [variant.written for variant in grid.variants()]
+    environment = make_env(grid.environment, **settings)
+    return Plan(environment, agents, runs=runs, seed=seed, out=folder if stored or folder.exists() else None)
 
 
-def _folder(out: Path, settings: Mapping[str, Any]) -> Path:
-    return out / "cells" / cell_name(settings)
-
-
-def _written(variants: list[Variant]) -> list[str]:
-    return [variant.written for variant in variants]
-
-
-@dataclass
-class _Cell:
-    """One environment whose tasks are under way."""
-
-    place: int
-    settings: Mapping[str, Any]
-    plan: Plan
-    left: int
-
-
-@dataclass
 class _Cells:
     """All environments of a grid: planned when their turn comes, forgotten when their rows are done."""
 
-    grid: Grid
-    variants: list[Variant]
-    out: Path
-    runs: int
-    seed: int
-    crew: Engine
-    bar: Progress
-    rows: dict[int, list[Row]] = field(default_factory=dict)
-    _of: dict[int, _Cell] = field(default_factory=dict)  # by the identity of tasks that are under way
+    def __init__(self, grid: Grid, out: Path, runs: int, seed: int) -> None:
+        self._grid, self._out, self._runs, self._seed = grid, out, runs, seed
+        self._variants = grid.variants()
+        self._under_way: dict[int, tuple[int, dict[str, Any], Plan]] = {}  # cells, by the identity of their tasks
+        self.rows: dict[int, list[Row]] = {}  # by the cell's place
 
-    def tasks(self) -> Iterator[Task]:
-        share: int | None = None
-        for place, settings in enumerate(self.grid.cells()):
-            environment = make_env(self.grid.environment, **settings)
-            folder = _folder(self.out, settings)
-            plan = Plan(environment, _written(self.variants), runs=self.runs, seed=self.seed, out=folder)
-            for name, agent in plan.players.items():
-                known = plan.chunks_each - len(plan.missing(name))
-                self.bar.skip(label(agent), known * CHUNK * environment.horizon, known)
-            cell = _Cell(place, settings, plan, 0)
+    def tasks(self, crew: Engine) -> Iterator[Task]:
+        for place, settings in enumerate(self._grid.cells()):
+            plan = _plan(self._grid, settings, self._out, self._runs, self._seed)
             if not plan.chunks_missing:
-                self._finish(cell)
+                self._finish(place, settings, plan)
                 continue
-            if share is None:  # workers for each cell's agent, if all cells are under way at once
-                share = max(1, -(-self.crew.workers // self.grid.size))
-            tasks = plan.tasks(share)
-            cell.left = len(tasks)
-            self._of |= {id(task): cell for task in tasks}
+            # workers for each agent of a cell, if all cells are under way at once
+            tasks = plan.tasks(max(1, -(-crew.workers // self._grid.size)))
+            self._under_way |= {id(task): (place, settings, plan) for task in tasks}
             yield from tasks
 
-    def take(self, task: Task, outcome: Any) -> None:
-        cell = self._of.pop(id(task))
-        cell.plan.take(task, outcome)
-        cell.left -= 1
-        if not cell.left:
-            self._finish(cell)
+    def take(self, task: Task, outcome: Outcome) -> None:
+        place, settings, plan = self._under_way.pop(id(task))
+        plan.take(task, outcome)
+        if not plan.chunks_missing:
+            self._finish(place, settings, plan)
 
-    def _finish(self, cell: _Cell) -> None:
-        regrets, timing = cell.plan.regrets(), cell.plan.keep_timing()
-        self.rows[cell.place] = [
+    def _finish(self, place: int, settings: Mapping[str, Any], plan: Plan) -> None:
+        regrets, timing = plan.regrets(), plan.keep_timing()
+        self.rows[place] = [
             {
-                "environment": self.grid.environment,
-                **cell.settings,
+                "environment": self._grid.environment,
+                **settings,
                 "agent": variant.agent,
-                **{OPTION + name: variant.options.get(name) for name in self.grid.options},
+                **{OPTION + name: variant.options.get(name) for name in self._grid.options},
                 "label": variant.written,
-                "horizon": cell.plan.environment.horizon,
-                "runs": self.runs,
-                "seed": self.seed,
-                **_measured(float(regret.regret.mean[-1]), float(regret.regret.stderr[-1]), self.runs),
+                "horizon": plan.environment.horizon,
+                "runs": self._runs,
+                "seed": self._seed,
+                **_measured(float(regret.regret.mean[-1]), float(regret.regret.stderr[-1]), self._runs),
                 "rounds_per_cpu_second": timing.get(name, {}).get("rounds_per_cpu_second"),
             }
-            for variant, (name, regret) in zip(self.variants, regrets.items(), strict=True)
+            for variant, (name, regret) in zip(self._variants, regrets.items(), strict=True)
         ]
 
 
