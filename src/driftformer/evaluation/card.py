@@ -11,6 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from driftformer.agents.base import Agent
 from driftformer.agents.incontext import InContext
 from driftformer.agents.oracle import Oracle
 from driftformer.agents.registry import make_agent
@@ -112,11 +113,10 @@ def _regrets(
     agent: InContext, worlds: str, teacher: str | None, out: Path, runs: int, seed: int, workers: int
 ) -> Iterator[dict[str, Any]]:
     others = dict.fromkeys(["linucb", "thompson", *([teacher] if teacher else [])])
-    players = {"sampled": agent, "greedy": InContext(agent.source, mode="greedy")} | {
-        name: make_agent(name) for name in others
-    }
+    players: dict[str, Agent] = {"sampled": agent, "greedy": InContext(agent.source, mode="greedy")}
+    players |= {name: make_agent(name) for name in others}
     for place, (title, environment) in enumerate(_measured_on(worlds)):
-        oracle = {"oracle": Oracle()} if Oracle().why_not(environment) is None else {}
+        oracle: dict[str, Agent] = {"oracle": Oracle()} if Oracle().why_not(environment) is None else {}
         folder = out / "evaluations" / f"{place:02d}"
         result = evaluate(environment, players | oracle, runs=runs, seed=seed, out=folder, workers=workers)
         regrets = {
