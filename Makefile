@@ -15,10 +15,11 @@ demo: .venv/core ## the paper's experiments with the shipped policies, and a rep
 test: lint ## lint, types and all tests
 	$(BIN)/python -m pytest -n 2
 
-lint: .venv/dev ## style and types
+lint: .venv/dev ## style, types and the order of the rooms
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 bench: .venv/bench ## compare speed with other libraries and update docs/benchmarks.md
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.precision --write

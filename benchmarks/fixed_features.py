@@ -49,5 +49,8 @@ class FixedFeatures:
     def truth(self, world: LinearWorld) -> Any:
         return self.bandit.truth(world)
 
+    def describe(self) -> str:
+        return f"{self.bandit.describe()}, given features"
+
     def config(self) -> dict[str, Any]:
         return self.bandit.config()

@@ -10,6 +10,7 @@ import torch
 
 import driftformer as df
 from driftformer.agents.registry import AGENTS
+from driftformer.simulation.numbers import with_error
 from driftformer.simulation.throughput import measure
 
 COMPARED = ("random", "linucb", "thompson", "oracle", "master-linucb")
@@ -35,8 +36,8 @@ def main() -> None:
         environment = df.make_env("high", arm_mode=mode)
         for device in ("cpu", "cuda"):
             result = df.evaluate(environment, COMPARED, runs=2000, device=device)
-            rows = result.summary["agents"].items()
-            print(device, mode, {name: f"{row['regret_mean']:.1f} ± {row['regret_stderr']:.1f}" for name, row in rows})
+            rows = result.summary.agents.items()
+            print(device, mode, {name: with_error(row.regret_mean, row.regret_stderr) for name, row in rows})
     sizes = (64, 1024, 4096, 16384)
     for agent, speeds in measure(TIMED, sizes, 1000, "resampled", "cuda").items():
         print(agent, {f"{size:,} problems": f"{speed:,.0f} rounds/s" for size, speed in speeds.items()})

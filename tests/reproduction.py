@@ -40,7 +40,7 @@ def hasty(experiment: TrainingExperiment) -> TrainingExperiment:
 
 @pytest.fixture(scope="session")
 def in_small() -> Iterator[None]:
-    """Experiments and stories with few rounds; claims name agents by their usual names."""
+    """Experiments and single runs with few rounds; claims name agents by their usual names."""
     patch = pytest.MonkeyPatch()
     for name, experiment in list(EXPERIMENTS.items()):
         patch.setitem(EXPERIMENTS, name, shortened(experiment))
@@ -48,8 +48,8 @@ def in_small() -> Iterator[None]:
         patch.setitem(TRAININGS, name, hasty(experiment))
     quick = {name: CHECKS[name] for name in ("indicator", "sigma1", "lemma")}
     patch.setattr(save_checks, "CHECKS", quick)
-    stories = tuple(replace(story, preset=replace(story.preset, horizon=ROUNDS)) for story in module.STORIES)
-    patch.setattr(module, "STORIES", stories)
+    runs = tuple(replace(run, preset=replace(run.preset, horizon=ROUNDS)) for run in module.SINGLE_RUNS)
+    patch.setattr(module, "SINGLE_RUNS", runs)
     yield
     patch.undo()
 

@@ -68,7 +68,7 @@ class Traits:
     same_arms: bool = False
     """Arm k is the same arm in every round."""
     linear: bool = False
-    """Mean rewards are scale_t·⟨a, w_t⟩ + shift_t, w_t stays or is redrawn from its prior; `Truth.linear` tells more."""
+    """Mean rewards are scale_t·⟨a, w_t⟩ + shift_t; w_t stays or is redrawn from its prior; `Truth.linear` says how."""
     abrupt: bool = False
     """Rewards change in single rounds only, if at all, and `Truth.changed` says when."""
     states: int = 0

@@ -81,11 +81,11 @@ def test_on_jumps_it_beats_linucb_and_the_change_point_oracle_beats_both() -> No
     )
     agents = ["linucb", "detection-linucb", "sliding-window-linucb@window=200", *rivals, oracle]
     result = df.evaluate(environment, agents, runs=128)
-    pairs = {(pair["agent"], pair["reference"]): pair for pair in result.summary["paired_differences"]}
-    assert pairs["linucb", "detection-linucb"]["low"] > 0
-    assert pairs["linucb", "sliding-window-linucb@window=200"]["low"] > 0
+    difference = result.summary.difference
+    assert difference("linucb", "detection-linucb").low > 0
+    assert difference("linucb", "sliding-window-linucb@window=200").low > 0
     for agent in agents[:-1]:
-        assert pairs[agent, oracle]["low"] > 0
+        assert difference(agent, oracle).low > 0
 
 
 def test_bad_options_are_refused() -> None:

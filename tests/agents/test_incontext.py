@@ -146,7 +146,7 @@ def test_stored_results_belong_to_the_weights_also_of_a_wrapped_policy(tmp_path:
     save_policy(InContextPolicy(named.config), tmp_path / "policy")
     assert full_label(make_agent(spec)) != before
     again = evaluate(environment, [spec], runs=CHUNK, out=tmp_path / "out")
-    assert first.summary["agents"] != again.summary["agents"]
+    assert first.summary.agents != again.summary.agents
     assert make_agent(full_label(make_agent(spec))) == make_agent(spec)
 
 
@@ -174,7 +174,7 @@ def test_shipped_policies_load_and_beat_random_on_the_paper_s_problems(name: str
     preset = "low" if name == "low" else "high"
     environment = make_env(preset, horizon=60)
     result = evaluate(environment, [policy, "random"], runs=CHUNK)
-    mine, random = (one["regret_mean"] for one in result.summary["agents"].values())
+    mine, random = (one.regret_mean for one in result.summary.agents.values())
     assert mine < random
 
 

@@ -18,7 +18,8 @@ from driftformer.evaluation.teacher import measure_closeness
 from driftformer.policies import shipped
 from driftformer.pretraining.recipes import recipe_of
 from driftformer.pretraining.run import train
-from driftformer.simulation.rollout import one_thread
+from driftformer.simulation.numbers import number
+from driftformer.threads import one_thread
 
 TOY = LinearBandit(name="toy", horizon=30, dim=4, arms=4, noise=0.3, drift=CosineWithin((0.01, 0.03), in_phase=1.0))
 
@@ -49,9 +50,9 @@ def test_a_card_tells_how_a_policy_was_made_and_what_it_does(pupil: str, tmp_pat
     card = json.loads((tmp_path / "card.json").read_text())
     assert [row["title"] for row in card["regret"]] == ["tiny High, fixed arms", "tiny High, resampled arms"]
     mean = card["regret"][0]["agents"]["sampled"]["mean"]
-    assert f"| {mean:.1f} ± " in first
+    assert f"| {number(mean)} ± " in first
     assert "150 steps on labels" in first
-    assert "Closeness to its teacher" in first
+    assert "How close it is to its teacher" in first
     again = "driftformer pretrain tiny --labels linucb --steps 150 --tuning-steps 0 --out FOLDER"
     assert again in first, "the command that makes it again"
     assert card["weights"] == InContext(pupil).weights
@@ -87,7 +88,7 @@ def test_shipped_policies_are_small_enough_to_ship() -> None:
 def test_a_policy_without_a_history_has_no_card(pupil: str, tmp_path: Path) -> None:
     for name in ("config.json", "model.safetensors"):
         (tmp_path / name).write_bytes((Path(pupil) / name).read_bytes())
-    with pytest.raises(InputError, match="nobody knows how it was made"):
+    with pytest.raises(InputError, match="it is unknown how it was made"):
         write_card(str(tmp_path), tmp_path / "card")
     with pytest.raises(InputError, match="runs is 1"):
         write_card(pupil, tmp_path / "card", runs=1)

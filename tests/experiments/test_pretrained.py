@@ -31,7 +31,7 @@ def small_recipes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_they_play_under_the_names_that_experiments_know(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     case = Case("one", "One", High(horizon=20), ("random", "policy:cosine"))
     monkeypatch.setitem(EXPERIMENTS, "rivals", replace(EXPERIMENTS["rivals"], cases=(case,)))
-    monkeypatch.setattr(module, "STORIES", ())
+    monkeypatch.setattr(module, "SINGLE_RUNS", ())
     module.reproduce(["rivals"], tmp_path, runs=2, pretrain=True)
     assert list(read_json(tmp_path / "rivals" / "one" / "summary.json")["agents"]) == ["random", "policy:cosine"]
     trained = read_json(tmp_path / "policies" / "cosine" / "best" / "training.json")

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from driftformer.errors import InputError
-from driftformer.experiments import measure_rates as rates
-from driftformer.experiments.rates import Point, Sweep, sweeps
+from driftformer.experiments import rates
+from driftformer.experiments.rates import Point, RateSweep, sweeps
 
 
 def test_the_fit_finds_a_known_exponent_and_its_interval_holds_it() -> None:
@@ -31,10 +31,10 @@ def test_each_sweep_changes_one_number_only() -> None:
 
 
 def test_a_small_sweep_runs_is_stored_and_only_fits_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def small(longest: int) -> tuple[Sweep, ...]:
+    def small(longest: int) -> tuple[RateSweep, ...]:
         agents = {"linucb": "linucb", "master-linucb": "master-linucb"}
         return tuple(
-            Sweep(one.name, one.axis, one.expected, tuple(Point(p.value, p.preset, agents) for p in one.points[:2]))
+            RateSweep(one.name, one.axis, one.expected, tuple(Point(p.value, p.preset, agents) for p in one.points[:2]))
             for one in sweeps(longest)
         )
 

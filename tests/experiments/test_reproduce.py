@@ -35,7 +35,7 @@ def files(folder: Path) -> dict[str, bytes]:
         "low/*/summary.json",
         "low/**/*.safetensors",
         "low/*/nonstationarity.json",
-        "stories/policy-high.json",
+        "single-runs/policy-high.json",
         "architecture/*/result.json",
         "architecture/results.json",
         "theory/theory.json",
@@ -94,19 +94,19 @@ def test_every_experiment_can_be_played(name: str) -> None:
     assert len({case.name for case in experiment.cases}) == len(experiment.cases)
 
 
-def test_policies_get_fewer_runs_and_on_long_problems_fewer_still() -> None:
-    paper = SCALES["paper"]
-    assert paper.runs_of("linucb", 1000) == 1000
-    assert paper.runs_of("policy:high", 200) == 512
-    assert paper.runs_of("restart@base=policy:cosine,every=200", 400) == 512
-    assert paper.runs_of("policy:low", 1000) == 192
-    assert SCALES["quick"].runs_of("policy:low", 1000) == CHUNK, "a chunk is computed whole anyway"
+def test_all_agents_of_a_case_play_the_same_number_of_problems(reproduction: Path) -> None:
+    for cases in module.read_experiments(reproduction).values():
+        for summary in cases.values():
+            assert {row.runs for row in summary.agents.values()} == {summary.runs} == {3}
+    quick, paper = SCALES["quick"], SCALES["paper"]
+    assert quick.runs_for(200) == quick.runs_for(1000) == CHUNK, "a chunk is computed whole anyway"
+    assert (paper.runs_for(400), paper.runs_for(401)) == (512, 192)
 
 
 @pytest.mark.parametrize(
     "forged",
     [
-        "stories/*.json",
+        "single-runs/*.json",
         "architecture/results.json",
         "theory/theory.json",
         "low/*/nonstationarity.json",

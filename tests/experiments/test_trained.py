@@ -64,5 +64,5 @@ def test_a_result_of_another_training_is_refused_by_name(tmp_path: Path) -> None
     experiment = hasty(TRAININGS["training-drift"])
     with torch.inference_mode(False):
         run_trainings(experiment, tmp_path, "quick", 0, "cpu")
-    with pytest.raises(InputError, match=r"result\.json is of another training; delete"):
+    with pytest.raises(InputError, match=r"result\.json belongs to another training; delete"):
         run_trainings(experiment, tmp_path, "quick", 1, "cpu")

@@ -41,7 +41,7 @@ def test_several_evaluations_share_one_figure(result: df.Result, tmp_path: Path)
     columns = [Column(title, result.summary, ["random", "oracle"]) for title in ("left", "right")]
     draw_grid(columns, tmp_path / "grid.svg")
     page = (tmp_path / "grid.svg").read_text()
-    assert page.count("<!-- left -->") == page.count("<!-- right -->") == 1
+    assert page.count("<!-- left (64 runs) -->") == page.count("<!-- right (64 runs) -->") == 1
     assert page.count("<!-- oracle -->") == 1, "one legend for all"
     assert "<!-- linucb -->" not in page
 
@@ -49,9 +49,9 @@ def test_several_evaluations_share_one_figure(result: df.Result, tmp_path: Path)
 def test_bands_show_one_standard_deviation_between_runs(result: df.Result) -> None:
     axes = Figure().subplots()
     curves(axes, result.summary, "regret")
-    row = result.summary["agents"]["random"]
+    row = result.summary.agents["random"]
     top = axes.collections[0].get_paths()[0].vertices[:, 1].max()
-    assert top == pytest.approx(max(np.array(row["regret_curve"]) + np.array(row["regret_curve_std"])))
+    assert top == pytest.approx(max(np.array(row.regret_curve) + np.array(row.regret_curve_std)))
 
 
 def test_a_single_round_can_be_drawn(tmp_path: Path) -> None:
@@ -68,5 +68,5 @@ def test_an_agent_has_the_same_colour_in_any_company() -> None:
 
 
 def test_an_ending_that_is_no_picture_is_refused(result: df.Result, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"whose ending is no picture format; use \.png or \.svg"):
+    with pytest.raises(InputError, match=r"whose suffix is not an image format; use \.png or \.svg"):
         result.plot(tmp_path / "regret.docx")

@@ -120,7 +120,7 @@ def test_collect_label_pretrain_tune_and_play_beats_random_by_far(tmp_path: Path
     for mode in ("fixed", "resampled"):
         environment = make_env("high", b=0.02, horizon=30, dim=4, arms=4, noise=0.3, arm_mode=mode)
         result = evaluate(environment, [policy, "random", "linucb"], runs=128, seed=7)
-        mine, random, linucb = (one["regret_mean"] for one in result.summary["agents"].values())
+        mine, random, linucb = (one.regret_mean for one in result.summary.agents.values())
         assert mine < 0.4 * random
         assert mine < linucb
 

@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from driftformer.experiments.claims import CLAIMS
+from driftformer.experiments.reproduce import read_experiments
+from driftformer.report import headlines
+from driftformer.simulation.numbers import number
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -84,11 +87,13 @@ def test_worlds_and_runs_can_be_chosen_by_keyboard(page: Page) -> None:
     select.focus()
     page.keyboard.press("ArrowDown")
     assert heading.text_content() != before
-    story = page.locator("#story-plot")
-    assert story.locator(".heatmaplayer image").count() == 1
-    page.locator("#story").select_option("master")
-    assert story.locator(".heatmaplayer image").count() == 0
-    assert "restarts" in (story.locator(".gtitle").text_content() or "")
+    plot, caption = page.locator("#single-run-plot"), page.locator("#single-run-caption")
+    assert plot.locator(".heatmaplayer image").count() == 1
+    assert "restarted" not in (caption.text_content() or "")
+    page.locator("#single-run").select_option("master")
+    assert plot.locator(".heatmaplayer image").count() == 0
+    assert "restarts" in (plot.locator(".gtitle").text_content() or "")
+    assert "restarted" in (caption.text_content() or "")
 
 
 def test_all_claims_stand_in_the_table_with_a_verdict(page: Page) -> None:
@@ -121,3 +126,16 @@ def test_it_fits_a_phone(page: Page) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     page.wait_for_function("document.documentElement.scrollWidth <= 390", timeout=5000)
     page.set_viewport_size({"width": 1280, "height": 900})
+
+
+def test_headlines_tables_and_curves_show_the_same_numbers(page: Page, reproduction: Path) -> None:
+    summary = read_experiments(reproduction)["low"]["windows"]
+    row = summary.agents["linucb"]
+    text = f"{number(row.regret_mean)} ± {number(row.regret_stderr or 0.0)}"
+    assert f"linucb {text}" in dict(headlines(reproduction))["Low non-stationarity"]
+    assert f"linucb {text}" in (page.locator(".headlines").text_content() or "")
+    (cell,) = page.locator('#low tr:has(a[href="#agent-linucb"]) td:nth-child(2)').all()
+    assert cell.text_content() == text
+    spoken = page.locator("#low .plot").first.get_attribute("aria-label") or ""
+    assert f"linucb {number(row.regret_mean)}" in spoken
+    assert "over 3 problems" in spoken

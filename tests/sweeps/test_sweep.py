@@ -9,10 +9,9 @@ import pytest
 import driftformer as df
 from driftformer.cli import main
 from driftformer.errors import InputError
-from driftformer.plots.sweeps import draw
 from driftformer.storage.events import read_events
 from driftformer.sweeps.grid import Grid, make_grid, read_file, read_flags
-from driftformer.sweeps.sweep import cell_name, read_table, sweep
+from driftformer.sweeps.sweep import cell_name, draw, read_table, sweep
 
 SMALL = {"horizon": 8, "dim": 3, "arms": 3}
 
@@ -30,9 +29,9 @@ def test_a_row_has_the_numbers_of_an_evaluation_of_its_own(tmp_path: Path) -> No
     assert len(rows) == 2 * 3
     row = next(row for row in rows if row["b"] == 0.1 and row["agent.alpha"] == 0.5)
     alone = df.evaluate(df.make_env("high", b=0.1, **SMALL), ["linucb@alpha=0.5"], runs=100, seed=3)
-    summary = alone.summary["agents"]["linucb@alpha=0.5"]
-    assert row["regret_mean"] == summary["regret_mean"]
-    assert row["regret_stderr"] == summary["regret_stderr"]
+    summary = alone.summary.agents["linucb@alpha=0.5"]
+    assert row["regret_mean"] == summary.regret_mean
+    assert row["regret_stderr"] == summary.regret_stderr
     assert row["regret_high"] - row["regret_mean"] == pytest.approx(1.96 * row["regret_stderr"], rel=1e-4)
     assert (row["runs"], row["seed"], row["horizon"], row["label"]) == (100, 3, 8, "linucb@alpha=0.5")
     assert row["rounds_per_cpu_second"] > 0
@@ -62,7 +61,7 @@ def test_a_second_call_computes_only_what_is_missing(tmp_path: Path) -> None:
 
 def test_a_folder_of_other_things_is_refused(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("precious")
-    with pytest.raises(InputError, match="not empty and holds no sweep"):
+    with pytest.raises(InputError, match="is not empty and holds no sweep"):
         sweep(grid_of(b=[0.0, 0.1]), tmp_path, runs=10)
 
 
@@ -81,7 +80,7 @@ def test_one_varied_field_gives_lines_and_two_a_heatmap(tmp_path: Path) -> None:
     texts = {name: (tmp_path / f"{name}.svg").read_text() for name in ("line", "heat", "three", "words")}
     assert "<image" in texts["heat"]
     assert "<image" not in texts["line"]
-    assert "dynamic regret after all rounds" in texts["line"]
+    assert "dynamic regret after the last round" in texts["line"]
     assert "linucb, alpha 0.5" in texts["three"]
     assert "resampled" in texts["words"]
 
@@ -108,17 +107,17 @@ def test_a_grid_from_a_file_is_that_of_the_flags(tmp_path: Path) -> None:
         ("vary: {b: [.nan]}\nenvironment: high", "vary: b is 'nan'; give a finite number"),
         ("vary: {horizon: [5.5]}\nenvironment: high", "vary: horizon is '5.5'; give a whole number"),
         ("vary: {b: [1, 1]}\nenvironment: high", "b has 1.0 twice"),
-        ("vary: {b: 1}\nenvironment: high", "vary names nothing with two values"),
-        ("vary: {windows: [1]}\nenvironment: low", "windows is a list itself and cannot be varied"),
+        ("vary: {b: 1}\nenvironment: high", "vary has nothing with two values"),
+        ("vary: {windows: [1]}\nenvironment: low", "windows takes a list and cannot be varied"),
         ("vary: {b: [1, 2]}\nenvironment: high\nruns: many", "runs is 'many'; give a whole number"),
         ("- 1", "has no `vary:`"),
         ("a: [1", "cannot be used"),
         ("\x00", "cannot be used"),
         ("x: !!python/object/apply:os.system ['true']", "cannot be used"),
-        ("runs: 2\nvary: {b: [0]}\nruns: 3", "'runs' stands there twice"),
+        ("runs: 2\nvary: {b: [0]}\nruns: 3", "'runs' is there twice"),
         ("a: &a [1]\nb: *a", "uses an alias (*a); write the values out"),
         ("[" * 100_000, "is nested more than 4 deep"),
-        ("x: " + "y" * 1_000_000, "has 1,000,003 bytes; 1,000,000 are the most"),
+        ("x: " + "y" * 1_000_000, "has 1,000,003 bytes; at most 1,000,000 are read"),
     ],
 )
 def test_a_bad_file_is_refused_with_a_reason(tmp_path: Path, content: str, message: str) -> None:
@@ -132,9 +131,9 @@ def test_a_bad_file_is_refused_with_a_reason(tmp_path: Path, content: str, messa
 @pytest.mark.parametrize(
     ("vary", "agents", "message"),
     [
-        ({"b": range(1000), "noise": range(101)}, ["linucb"], "the grid has 101,000 cells times agents"),
+        ({"b": range(1000), "noise": range(101)}, ["linucb"], "the grid has 101,000 rows (cells times agents)"),
         ({f"agent.{o}": [1, 2] for o in ("alhpa",)}, ["linucb"], "there is no 'alhpa'; did you mean 'alpha'?"),
-        ({"agent.alpha": [1, 2]}, ["linucb@alpha=3"], "agents: 'linucb@alpha=3' sets alpha, which vary changes"),
+        ({"agent.alpha": [1, 2]}, ["linucb@alpha=3"], "agents: 'linucb@alpha=3' sets alpha, which vary changes too"),
         ({"b": [1, 2]}, ["linubc"], "agent: there is no 'linubc'; did you mean 'linucb'?"),
         ({"b": [1, 2]}, [], "agents is empty"),
     ],

@@ -1,6 +1,6 @@
-"""A policy's card: how it was made, what it was measured to do, and what it should not be used for.
+"""A policy's card: how it was made, how it performs, and what it should not be used for.
 
-All figures come from evaluations that stay beside the card, on problems that no training has seen.
+All numbers come from evaluations that are stored beside the card, on problems that no training has seen.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from driftformer.agents.base import Agent
 from driftformer.agents.incontext import InContext
 from driftformer.agents.oracle import Oracle
 from driftformer.agents.registry import make_agent
@@ -23,6 +24,7 @@ from driftformer.policies import TRAINING, folder_of
 from driftformer.pretraining.labels import BEHAVIOUR, OPTIMAL
 from driftformer.pretraining.recipes import RECIPES
 from driftformer.pretraining.worlds import worlds_of
+from driftformer.simulation.numbers import with_error
 from driftformer.storage.files import read_json, tidy, write_atomically, write_json
 
 PAPER_TOKENS = 200 * 400_000 * 399
@@ -55,7 +57,7 @@ _SETTINGS["drift"] = (
         for mode in ("fixed", "resampled")
     ]
 )
-"""What a policy is measured on, by the worlds it was trained in: title, environment, options."""
+"""What a policy is measured on, by the worlds it was trained in: title, environment and options."""
 
 
 _USUAL = {"runs": 200, "seed": 0}
@@ -71,7 +73,7 @@ def write_card(
     agent = InContext(source)
     path = folder_of(source) / TRAINING
     if not path.exists():
-        raise InputError(f"policy {source} has no {TRAINING}, so nobody knows how it was made; train it, then its card")
+        raise InputError(f"policy {source} has no {TRAINING}, so it is unknown how it was made; train it here first")
     training = read_json(path)
     recipe = training["recipe"]
     teacher = None if recipe["labels"] in (OPTIMAL, BEHAVIOUR) else recipe["labels"]
@@ -91,7 +93,7 @@ def write_card(
 
 
 def _closeness(agent: InContext, teacher: str, worlds: str, runs: int, seed: int) -> dict[str, Any]:
-    """On new problems of the first of the policy's worlds; or why it cannot be measured."""
+    """Measured on new problems of the first of the policy's worlds, or why it cannot be."""
     expert = make_agent(teacher)
     try:
         return measure_closeness(agent, expert, worlds_of(worlds)[0].environment, runs=runs, seed=seed)
@@ -100,7 +102,7 @@ def _closeness(agent: InContext, teacher: str, worlds: str, runs: int, seed: int
 
 
 def _measured_on(worlds: str) -> list[tuple[str, LinearBandit]]:
-    """What is asked of policies of these worlds, or else the worlds themselves."""
+    """The environments for policies of these worlds: those of the table, or else the worlds themselves."""
     if worlds in _SETTINGS:
         return [(title, make_env(preset, **options)) for title, preset, options in _SETTINGS[worlds]]
     own = [world.environment for world in worlds_of(worlds)]
@@ -110,19 +112,15 @@ def _measured_on(worlds: str) -> list[tuple[str, LinearBandit]]:
 def _regrets(
     agent: InContext, worlds: str, teacher: str | None, out: Path, runs: int, seed: int, workers: int
 ) -> Iterator[dict[str, Any]]:
-    greedy = InContext(agent.source, mode="greedy")
+    others = dict.fromkeys(["linucb", "thompson", *([teacher] if teacher else [])])
+    players: dict[str, Agent] = {"sampled": agent, "greedy": InContext(agent.source, mode="greedy")}
+    players |= {name: make_agent(name) for name in others}
     for place, (title, environment) in enumerate(_measured_on(worlds)):
-        others = list(dict.fromkeys(["linucb", "thompson", *([teacher] if teacher else [])]))
-        oracle = Oracle()
-        applies = oracle.why_not(environment) is None
-        players = [agent, greedy, *map(make_agent, others), *([oracle] if applies else [])]
-        names = ["sampled", "greedy", *others, *(["oracle"] if applies else [])]
+        oracle: dict[str, Agent] = {"oracle": Oracle()} if Oracle().why_not(environment) is None else {}
         folder = out / "evaluations" / f"{place:02d}"
-        result = evaluate(environment, players, runs=runs, seed=seed, out=folder, workers=workers)
-        measured = result.summary["agents"].values()
+        result = evaluate(environment, players | oracle, runs=runs, seed=seed, out=folder, workers=workers)
         regrets = {
-            name: {"mean": one["regret_mean"], "stderr": one["regret_stderr"]}
-            for name, one in zip(names, measured, strict=True)
+            name: {"mean": row.regret_mean, "stderr": row.regret_stderr} for name, row in result.summary.agents.items()
         }
         yield {"title": title, "environment": environment.config(), "agents": regrets}
 
@@ -136,7 +134,7 @@ def render(card: dict[str, Any]) -> str:
     lines += [f"Mean ± standard error over {card['runs']} problems that training never saw (seed {card['seed']})."]
     lines += ["", *_regret_table(card["regret"]), ""]
     if card["teacher"]:
-        lines += ["## Closeness to its teacher", "", *_teacher(card["teacher"], recipe["labels"]), ""]
+        lines += ["## How close it is to its teacher", "", *_teacher(card["teacher"], recipe["labels"]), ""]
     lines += ["## Limits", "", *_limits(training["policy"], recipe), ""]
     given = "".join(f" --{name} {card[name]}" for name, usual in _USUAL.items() if card[name] != usual)
     lines += [f"Figures from `driftformer card {card['policy']}{given} --out FOLDER`; weights {card['weights']}."]
@@ -151,13 +149,13 @@ def _made(training: dict[str, Any]) -> list[str]:
     if progress["tuning_step"]:
         steps += f", then {progress['tuning_step']:,} on its own regret (learning rate {recipe['tuning_rate']:g})"
     share = progress["tokens"] / PAPER_TOKENS
-    kept = f"stored as dataset {training['data']}" if training.get("data") else "made while they were used"
+    kept = f"stored as dataset {training['data']}" if training.get("data") else "generated during training"
     imitates = recipe["labels"] != OPTIMAL and not progress["tuning_step"]
-    why = "" if imitates else ", with the least regret while training"
+    why = "" if imitates else ", with the lowest regret during training"
     if recipe.get("start"):
         steps = f"from the weights of `{recipe['start']}`; {steps}"
     if recipe.get("short"):
-        steps = f"{recipe['short']:.0%} of the steps on labels with fewer rounds first; {steps}"
+        steps = f"the first {recipe['short']:.0%} of the steps on labels with fewer rounds; {steps}"
     return [
         f"- Model: {config['form']} form, {config['backbone']}, {config['layers']} layers, {config['heads']} heads, "
         f"D={config['width']}, {training['parameters']:,} weights, kept in bfloat16.",
@@ -166,12 +164,12 @@ def _made(training: dict[str, Any]) -> list[str]:
         f"- Training: {steps}; {progress['seconds'] / 60:.1f} minutes on one {training['device']}, "
         f"{progress['tokens'] / 1e6:,.0f}M tokens, {share:.1%} of the paper's 3.2·10¹⁰. "
         f"Kept: the weights of step {progress['best_at']:,}{why}.",
-        f"- Again: `{_command(training)}`.",
+        f"- Command: `{_command(training)}`.",
     ]
 
 
 def _command(training: dict[str, Any]) -> str:
-    """How to make the policy again: the recipe, and every setting that differs from it."""
+    """The command that trains the policy: the recipe, and every setting that differs from it."""
     recipe = training["recipe"]
     base = json.loads(json.dumps(asdict(RECIPES[recipe["name"]]))) if recipe["name"] in RECIPES else {}
     idle = "tuning_" if not recipe["tuning_steps"] and not base.get("tuning_steps") else "-"  # settings of no effect
@@ -194,15 +192,16 @@ def _regret_table(regrets: list[dict[str, Any]]) -> list[str]:
 
 
 def _cell(value: dict[str, float] | None) -> str:
-    return "–" if value is None else f"{value['mean']:.1f} ± {value['stderr']:.1f}"
+    return "–" if value is None else with_error(value["mean"], value["stderr"])
 
 
 def _teacher(found: dict[str, Any], name: str) -> list[str]:
     if "unmeasured" in found:
         return [f"Not measured: {found['unmeasured']}."]
     lines = [
-        f"Along {found['trajectories']} trajectories that {name} played itself, on new problems of the same world, "
-        f"against the average of {found['copies']} copies of it, softened at temperature {found['temperature']:g}:",
+        f"Measured along {found['trajectories']} trajectories played by {name} itself, on new problems of the same "
+        f"world, against the average of {found['copies']} copies of it, softened at temperature "
+        f"{found['temperature']:g}:",
         "",
         "| | KL(teacher ‖ ·) per round | agreement with the teacher's arm | log-likelihood per round |",
         "|---|---|---|---|",
@@ -212,8 +211,8 @@ def _teacher(found: dict[str, Any], name: str) -> list[str]:
     ratio = found["distribution_ratio"]
     lines += [
         "",
-        f"Played greedily, it takes the teacher's arm in {found['greedy_agreement']:.3f} of rounds. What a perfect "
-        f"pupil would reach is in the row of {TEACHER}: as many more, with coins of their own.",
+        f"Played greedily, the policy chooses the teacher's arm in {found['greedy_agreement']:.3f} of the rounds. The "
+        f"row '{TEACHER}' (as many again, with their own randomness) is the best that any imitation can do.",
         "",
         f"Distribution ratio R of policy and teacher on the policy's trajectories: log R = {ratio['log_ratio']:.1f}, "
         f"relative standard error {ratio['relative_error']:.2f}, {ratio['effective']:.1f} effective trajectories.",
@@ -231,6 +230,6 @@ def _limits(config: dict[str, Any], recipe: dict[str, Any]) -> list[str]:
         f"- At most {config['horizon']} rounds and {config['dim']} dimensions; {arms}.",
         "- Features in [-1, 1] and rewards in the range of its training worlds: about [-10, 10]"
         + (" in units of the noise." if recipe["worlds"] != "low" else " are far outside; it has seen [0, 1] only."),
-        "- Trained on simulated linear bandits with Gaussian noise. Nothing is guaranteed elsewhere: measure first, "
-        "`driftformer evaluate` takes it beside any other agent.",
+        "- Trained on simulated linear bandits with Gaussian noise. Elsewhere nothing is guaranteed: compare it with "
+        "other agents first, with `driftformer evaluate`.",
     ]

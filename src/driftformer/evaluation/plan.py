@@ -1,6 +1,6 @@
-"""One evaluation's bookkeeping: what it lacks, the tasks for that, and the result once all of them are back.
+"""The bookkeeping of one evaluation: what is missing, the tasks that compute it, and the result once all are done.
 
-Whoever computes the tasks, here or far away, in whatever order, `Plan` alone counts and stores what they bring.
+Tasks may be computed anywhere and in any order; `Plan` alone counts and stores their outcomes.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from driftformer.agents.base import Agent, Privileged
 from driftformer.agents.registry import check_agent, full_label, label, make_agent
 from driftformer.environments.base import Environment
 from driftformer.errors import InputError, require_count
-from driftformer.evaluation.result import Result, summarize
-from driftformer.evaluation.statistics import AgentRegret, combine
+from driftformer.evaluation.result import Result
+from driftformer.evaluation.statistics import AgentRegret, combine, summarize
 from driftformer.randomness import CHUNK
 from driftformer.simulation.chunks import Chunk, Outcome, Task, chunks_for, stack
 from driftformer.simulation.regret import ChunkRegret
@@ -24,11 +24,11 @@ from driftformer.simulation.rollout import Trajectories, check_applies, check_de
 from driftformer.storage.files import read_json, write_atomically, write_json
 
 Agents = Sequence[Agent | str] | Mapping[str, Agent | str]
-"""Those to compare, perhaps under other names than their own."""
+"""Agents to compare; a mapping gives them names of the caller's choice."""
 
 
 class Plan:
-    """Some agents in one environment: which chunks are known, which are missing."""
+    """Some agents in one environment: which chunks are stored, and which are missing."""
 
     def __init__(
         self,
@@ -36,56 +36,50 @@ class Plan:
         agents: Agents,
         *,
         runs: int,
-        fewer_runs: Mapping[str, int] | None = None,
         seed: int = 0,
         out: Path | str | None = None,
         device: str = "cpu",
         trajectories: bool = False,
     ) -> None:
-        """Check all that was asked for, and read what is there; the arguments are those of `evaluate`."""
-        self.environment, self._players = environment, by_name(agents)
-        self._runs, self._seed, self._device, self._trajectories = runs, seed, device, trajectories
+        """Check the request and read what is stored; the arguments are those of `evaluate`."""
+        self.environment, self.players = environment, by_name(agents)
+        self._seed, self._device, self._trajectories = seed, device, trajectories
         require_count("runs", runs)
         require_count("seed", seed, 0, most=2**63)
-        for agent in self._players.values():
+        for agent in self.players.values():
             check_applies(environment, agent)
         self._kind = check_device(device).type
         if trajectories and out is None:
             raise InputError("trajectories is set without out; name the folder that should hold them")
         config = {"environment": environment.config(), "seed": seed, "device": self._kind}
-        self.folder = ResultsFolder(out, config, environment.horizon) if out is not None else None
-        counts = _counts(self._players, runs, fewer_runs or {})
-        self._chunks = {name: chunks_for(count) for name, count in counts.items()}
-        self._known = _load(self.folder, self._players, self._chunks, trajectories)
+        self.folder = ResultsFolder(out, config) if out is not None else None
+        self._chunks = chunks_for(runs)
+        self._known = _load(self.folder, self.players, self._chunks, trajectories)
         self._timing: dict[str, dict[str, float]] = {}
-
-    @property
-    def agents(self) -> list[str]:
-        return list(self._players)
 
     def missing(self, name: str) -> list[Chunk]:
         """An agent's chunks that are still to be played."""
-        return [chunk for chunk in self._chunks[name] if (name, chunk) not in self._known]
+        return [chunk for chunk in self._chunks if (name, chunk) not in self._known]
 
     @property
     def chunks(self) -> int:
         """How many chunks there are, over all agents."""
-        return sum(map(len, self._chunks.values()))
+        return len(self._chunks) * len(self.players)
 
     @property
     def chunks_missing(self) -> int:
         return self.chunks - len(self._known)
 
     def tasks(self, workers: int) -> list[Task]:
-        """All that is missing, in batches that keep so many workers busy."""
+        """All that is missing, in batches that keep this many workers busy."""
         return [
             Task(self.environment, name, agent, batch, self._seed, self._device, self._trajectories)
-            for name, agent in self._players.items()
+            for name, agent in self.players.items()
             for batch in stack(self.missing(name), workers, self._kind, agent)
         ]
 
     def take(self, task: Task, outcome: Outcome) -> None:
-        """Keep what a task brought; a chunk that is known already is not taken again."""
+        """Store the outcome of a task; each chunk comes once."""
         for place, (chunk, regret) in enumerate(zip(task.chunks, outcome.rollout.regrets, strict=True)):
             if (task.name, chunk) in self._known:
                 raise AssertionError(f"{task.label} came twice")
@@ -96,40 +90,35 @@ class Plan:
         self._timing[task.name] = _add_timing(self._timing.get(task.name), task, outcome)
 
     def regrets(self) -> dict[str, AgentRegret]:
-        """Of each agent, once nothing is missing."""
-        return {name: combine([self._known[name, chunk] for chunk in self._chunks[name]]) for name in self._players}
+        """The regret of each agent, once nothing is missing."""
+        return {name: combine([self._known[name, chunk] for chunk in self._chunks]) for name in self.players}
 
     def finish(self) -> Result:
         """Sum up, and store the summary."""
-        regrets = self.regrets()
-        privileged = [name for name, agent in self._players.items() if isinstance(agent, Privileged)]
-        result = Result(
-            summarize(self.environment.config(), regrets, self._runs, self._seed, privileged),
-            self._timing,
-            {name: regret.final for name, regret in regrets.items()},
-        )
+        privileged = [name for name, agent in self.players.items() if isinstance(agent, Privileged)]
+        result = Result(summarize(self.environment, self.regrets(), self._seed, privileged), self._timing)
         if self.folder is not None:
             self.folder.claim()
-            write_json(self.folder.path / "summary.json", result.summary)
+            write_json(self.folder.path / "summary.json", result.summary.to_json())
             self.keep_timing()
         return result
 
     def keep_timing(self) -> dict[str, Any]:
-        """The latest timing of each agent; one that had nothing to compute keeps its earlier one."""
+        """Store the latest timing of each agent; one that had nothing to compute keeps its earlier timing."""
         if self.folder is None:
             return self._timing
         path = self.folder.path / "timing.json"
         try:
             earlier = read_json(path) if path.exists() else {}
-        except InputError:  # a broken one says nothing, and nothing is computed from it
+        except InputError:  # nothing is computed from timings, so a broken file is no reason to stop
             earlier = {}
         timing = {**earlier, **self._timing}
-        write_atomically(path, (json.dumps(timing, indent=1) + "\n").encode())  # no checksum: others read it
+        write_atomically(path, (json.dumps(timing, indent=1) + "\n").encode())  # no checksum, for other programs
         return timing
 
 
 def by_name(agents: Agents) -> dict[str, Agent]:
-    """Agents under the names they were asked for by."""
+    """Agents by the names they were asked for."""
     if not isinstance(agents, (list, tuple, Mapping)) or not agents:
         raise InputError(f"agents is {agents!r}; give a list with at least one, as `driftformer list` shows them")
     players: dict[str, Agent] = {}
@@ -138,37 +127,25 @@ def by_name(agents: Agents) -> dict[str, Agent]:
         agent = make_agent(asked) if isinstance(asked, str) else check_agent(asked)
         name = given or (asked if isinstance(asked, str) else label(agent))
         if full_label(agent) in {full_label(other) for other in players.values()}:
-            raise InputError(f"agents: '{name}' stands twice; name each agent once")
+            raise InputError(f"agents: '{name}' is given twice; name each agent once")
         players[name] = agent
     return players
 
 
-def _counts(players: Mapping[str, Agent], runs: int, fewer: Mapping[str, int]) -> dict[str, int]:
-    """How many of the runs each agent plays."""
-    for name, count in fewer.items():
-        if name not in players:
-            raise InputError(f"fewer_runs names '{name}', which is none of the agents: {', '.join(players)}")
-        require_count(f"fewer_runs of {name}", count, most=runs)
-    return {name: fewer.get(name, runs) for name in players}
-
-
 def _load(
-    folder: ResultsFolder | None,
-    players: Mapping[str, Agent],
-    chunks: Mapping[str, Sequence[Chunk]],
-    trajectories: bool,
+    folder: ResultsFolder | None, players: Mapping[str, Agent], chunks: Sequence[Chunk], trajectories: bool
 ) -> dict[tuple[str, Chunk], ChunkRegret]:
     """What the folder has already; a broken file is an error now, not after hours of computing."""
     if folder is None:
         return {}
-    stored = {name: full_label(agent) for name, agent in players.items()}
     known = {}
-    for name, place in stored.items():
-        for chunk in chunks[name]:
-            if folder.has(place, chunk, trajectories):
-                known[name, chunk] = folder.load(place, chunk)
+    for name, agent in players.items():
+        stored = full_label(agent)
+        for chunk in chunks:
+            if folder.has(stored, chunk, trajectories):
+                known[name, chunk] = folder.load(stored, chunk)
                 if trajectories:
-                    folder.load_trajectories(place, chunk)
+                    folder.load_trajectories(stored, chunk)
     return known
 
 

@@ -1,59 +1,131 @@
-"""A progress line with rounds per second and the time left, on standard error."""
+"""Progress on standard error: a bar on a terminal, a plain line now and then elsewhere, or JSON lines where wanted.
+
+Agents differ 300-fold in speed, so the time left is estimated agent by agent: the rounds that each still has to play,
+divided by its speed. The speed is at first what is known of agents of its kind, then what is measured.
+"""
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.progress import BarColumn, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as RichProgress
-from rich.text import Text
 
+from driftformer.agents.registry import POLICY, label
 from driftformer.storage.events import EventLog, are_json_lines, say
 
 if TYPE_CHECKING:
     from driftformer.pretraining.run import Report
+    from driftformer.simulation.chunks import Task
     from driftformer.simulation.engines import OnEvent
 
+FIRST_LINE, LATER_LINES = 10.0, 30.0
+"""Seconds until the first plain line, and between later ones."""
 
-class _Speed(ProgressColumn):
-    def __init__(self, unit: str) -> None:
-        super().__init__()
-        self._unit = unit
+_SPEEDS = {
+    "random": 1_300_000,
+    "optimal": 1_000_000,
+    "linucb": 450_000,
+    "thompson": 300_000,
+    "oracle": 200_000,
+    "change-point-oracle": 250_000,
+    "restart": 200_000,
+    "master": 100_000,
+    "discounted-linucb": 70_000,
+    "discounted-thompson": 70_000,
+    POLICY: 1_000,
+}
+"""Rounds per CPU-second with 64 problems or more, 32 dimensions and 10 arms: see docs/benchmarks.md."""
+_TRUST, _LITTLE_TRUST = 2.0, 1e-6
+"""Seconds of measurement that weigh as much as what is known beforehand, of these kinds and of others."""
+_USUAL_SPEED = (100_000, _LITTLE_TRUST)
 
-    def render(self, task: Task) -> Text:
-        speed = task.finished_speed or task.speed
-        return Text(f"{speed:,.0f} {self._unit}/s" if speed else "")
+
+def rounds_by_agent(tasks: Iterable[Task]) -> dict[str, int]:
+    """How many rounds there are to play, by agent."""
+    rounds: dict[str, int] = {}
+    for task in tasks:
+        agent = label(task.agent)
+        rounds[agent] = rounds.get(agent, 0) + task.rounds
+    return rounds
+
+
+class TimeLeft:
+    """Estimates how long the rest of some work takes."""
+
+    def __init__(self, work: Mapping[str, int], workers: int = 1) -> None:
+        self._left, self._workers = dict(work), workers
+        self._known = {agent: _known_speed(agent) for agent in work}  # and how far to trust it
+        self._rounds = dict.fromkeys(work, 0)  # those whose time was measured
+        self._seconds = dict.fromkeys(work, 0.0)  # of one worker
+
+    def add(self, agent: str, rounds: int, seconds: float | None) -> None:
+        """Some rounds were played; `seconds` is the time of the worker, if it is known."""
+        self._left[agent] -= rounds
+        if seconds is not None:
+            self._rounds[agent] += rounds
+            self._seconds[agent] += seconds
+
+    def seconds(self) -> float:
+        return sum(max(left, 0) / self._speed(agent) for agent, left in self._left.items()) / self._workers
+
+    def _speed(self, agent: str) -> float:
+        """What is measured of an agent, and with little of that also what is known, at the pace of this machine."""
+        expected = sum(rounds / self._known[name][0] for name, rounds in self._rounds.items())
+        pace = (expected + _TRUST) / (sum(self._seconds.values()) + _TRUST)
+        known, trust = self._known[agent]
+        return (known * pace * trust + self._rounds[agent]) / (trust + self._seconds[agent])
+
+
+def _known_speed(agent: str) -> tuple[float, float]:
+    kind = POLICY if POLICY in agent else agent.partition("@")[0]  # a policy may be wrapped in another agent
+    return (_SPEEDS[kind], _TRUST) if kind in _SPEEDS else _USUAL_SPEED
+
+
+def _rich(*columns: str, visible: bool, transient: bool) -> RichProgress:
+    return RichProgress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        *map(TextColumn, columns),
+        console=Console(stderr=True),
+        disable=not visible,
+        transient=transient,
+    )
 
 
 class Progress:
-    """Shown where a person looks: when `shown` is set, or by default when standard error is a terminal.
+    """The progress of some work, which is a number of rounds, or of each agent a number.
 
-    Where JSON lines are wanted there is one of them every second instead.
+    With `shown` unset, standard error decides whether it is a bar or plain lines; True is a bar, False is silence.
     """
 
     def __init__(
-        self, rounds: int, title: str, shown: bool | None = None, unit: str = "rounds", chunks: int | None = None
+        self,
+        work: int | Mapping[str, int],
+        title: str,
+        shown: bool | None = None,
+        workers: int = 1,
+        unit: str = "rounds",
+        chunks: int | None = None,
     ) -> None:
-        visible = rounds > 0 and (sys.stderr.isatty() if shown is None else shown)
+        work = {"": work} if isinstance(work, int) else work
         self._title, self._unit, self._silent = title, unit, shown is False
-        self._chunks, self._chunks_done, self._rounds, self._rounds_done = chunks, 0, rounds, 0
+        self._total, self._done, self._chunks, self._chunks_done = sum(work.values()), 0, chunks, 0
+        self._left = TimeLeft(work, workers)
         self._began = self._said = time.monotonic()
-        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
-        self._bar = RichProgress(
-            *columns,
-            TextColumn("{task.fields[told]}"),
-            _Speed(unit),
-            TimeRemainingColumn(),
-            console=Console(stderr=True),
-            disable=are_json_lines() or not visible,
-            transient=True,
-        )
-        self._task = self._bar.add_task(title, total=rounds, told=self._told())
+        self._interval = FIRST_LINE
+        self._heard: dict[int, float] = {}  # when each task under way was last heard of
+        self._free = [self._began] if workers == 1 else []  # since when workers wait; others take time to start
+        self._visible = bool(work) and not are_json_lines() and (sys.stderr.isatty() if shown is None else shown)
+        self._bar = _rich("{task.fields[status]}", visible=self._visible, transient=True)
+        self._line = self._bar.add_task(title, total=None, status="")
 
     def __enter__(self) -> Progress:
         self._bar.start()
@@ -63,78 +135,93 @@ class Progress:
         self._bar.stop()
         self._say()
 
-    def advance(self, rounds: int) -> None:
-        self._rounds_done += rounds
-        self._bar.advance(self._task, rounds)
-        if time.monotonic() - self._said >= 1.0:
-            self._say()
+    def played(self, task: Task, rounds: int) -> None:
+        """Some rounds of a task were played since it was last heard of."""
+        now, since = time.monotonic(), self._heard.get(id(task))
+        if since is None and self._free:
+            since = self._free.pop()
+        self._heard[id(task)] = now
+        self._add(label(task.agent), rounds, None if since is None else now - since)
 
-    def finish_chunks(self, chunks: int) -> None:
-        self._chunks_done += chunks
-        self._bar.update(self._task, told=self._told())
+    def finished(self, task: Task) -> None:
+        """A task is done, and its worker free."""
+        self._heard.pop(id(task), None)
+        self._free.append(time.monotonic())
+        self._chunks_done += len(task.chunks)
 
-    def skip(self, rounds: int, chunks: int) -> None:
-        """Part of the work turns out to be done already."""
-        self._rounds -= rounds
-        self._chunks = None if self._chunks is None else self._chunks - chunks
-        self._bar.update(self._task, total=self._rounds, told=self._told())
+    def advance(self, amount: int) -> None:
+        """Some of a work without agents was done."""
+        since, self._free[0] = self._free[0], time.monotonic()
+        self._add("", amount, self._free[0] - since)
 
     def tell(self, kind: str, **details: Any) -> None:
-        """What an engine tells: a retry is a line that stays above the bar. JSON lines have events as they are."""
+        """What an engine reports: a retry is a line that stays. JSON lines have such events already."""
         if kind == "retry" and not self._silent and not are_json_lines():
-            text = f"a worker was lost; try {details['attempt']} of {details['of']}: {details['job']}"
+            text = f"a worker was lost; attempt {details['attempt']} of {details['of']}: {details['job']}"
             self._bar.console.print(text, markup=False, highlight=False)
 
-    def _told(self) -> str:
-        return "" if self._chunks is None else f"{self._chunks_done:,}/{self._chunks:,} chunks"
+    def _add(self, agent: str, amount: int, seconds: float | None) -> None:
+        self._done += amount
+        self._left.add(agent, amount, seconds)
+        now = time.monotonic()
+        elapsed, left = now - self._began, self._left.seconds()
+        self._bar.update(self._line, completed=elapsed, total=elapsed + left, status=self._status(left))
+        if are_json_lines():
+            if now - self._said >= 1.0:
+                self._say()
+        elif not self._visible and not self._silent and now - self._said >= self._interval:
+            share = elapsed / (elapsed + left)
+            print(f"{self._title}: {share:.0%} done, {self._status(left)}", file=sys.stderr, flush=True)
+            self._said, self._interval = now, LATER_LINES
+
+    def _status(self, left: float) -> str:
+        if self._chunks is None:
+            counted = f"{self._done:,} of {self._total:,} {self._unit}"
+        else:
+            counted = f"{self._chunks_done:,} of {self._chunks:,} chunks"
+        return f"{counted}, {in_words(left)} left"
 
     def _say(self) -> None:
         self._said = time.monotonic()
         seconds = self._said - self._began
-        speed = self._rounds_done / seconds if seconds else 0.0
         counted = {} if self._chunks is None else {"chunks_done": self._chunks_done, "chunks": self._chunks}
         say(
             "progress",
             title=self._title,
             unit=self._unit,
-            done=self._rounds_done,
-            of=self._rounds,
+            done=self._done,
+            of=self._total,
             **counted,
-            per_second=round(speed, 1),
-            seconds_left=round((self._rounds - self._rounds_done) / speed, 1) if speed else None,
+            per_second=round(self._done / seconds, 1) if seconds else 0.0,
+            seconds_left=round(self._left.seconds(), 1),
         )
 
 
-def told_by(events: EventLog, bar: Progress) -> OnEvent:
-    """What an engine tells goes into the log and, where it is news to a person, onto the terminal."""
+def in_words(seconds: float) -> str:
+    """A time that is not known exactly."""
+    if seconds < 100:
+        return f"about {seconds:.0f} s"
+    return f"about {seconds / 60:.0f} min" if seconds < 6000 else f"about {seconds / 3600:.1f} h"
 
-    def told(kind: str, **details: Any) -> None:
+
+def log_and_show(events: EventLog, bar: Progress) -> OnEvent:
+    """What an engine reports goes into the log and, where it matters to a person, onto the screen."""
+
+    def both(kind: str, **details: Any) -> None:
         events.tell(kind, **details)
         bar.tell(kind, **details)
 
-    return told
+    return both
 
 
 class TrainingProgress:
-    """A training's progress line: loss, regret, tokens/s and TFLOP/s; where nobody looks, a plain line now and then."""
+    """Trainings that follow one another: a bar for each phase with loss, regret and speed, or a plain line."""
 
-    def __init__(self, title: str, steps: int, tuning_steps: int) -> None:
-        self._title, self._regret, self._last = title, "", 0.0
-        self._totals = {"labels": steps, "regret": tuning_steps}
+    def __init__(self, title: str = "") -> None:
+        self._title, self._regret, self._said = title, "", 0.0
         self._visible = sys.stderr.isatty() and not are_json_lines()
-        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
-        self._bar = RichProgress(
-            *columns,
-            TextColumn("{task.fields[told]}"),
-            TimeRemainingColumn(),
-            console=Console(stderr=True),
-            disable=not self._visible,
-        )
-        self._tasks = {
-            phase: self._bar.add_task(f"{title}: on {phase}", total=total, told="")
-            for phase, total in self._totals.items()
-            if total
-        }
+        self._bar = _rich("{task.fields[status]}", "{task.fields[left]}", visible=self._visible, transient=False)
+        self._lines: dict[tuple[str, str], Any] = {}
 
     def __enter__(self) -> TrainingProgress:
         self._bar.start()
@@ -143,46 +230,30 @@ class TrainingProgress:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._bar.stop()
 
-    def show(self, report: Report) -> None:
+    def show(self, report: Report, title: str | None = None) -> None:
+        title = self._title if title is None else title
+        if (title, report.phase) not in self._lines:
+            if title not in {known for known, _ in self._lines}:
+                self._regret = ""
+            line = self._bar.add_task(f"{title}: on {report.phase}", total=report.steps, status="", left="")
+            self._lines[title, report.phase] = line
         if report.regret is not None:
-            self._regret = f", {report.regret:.3f} of uniform regret"
-        told = f"loss {report.loss:.3f}{self._regret}, {_short(report.tokens_per_second)} tokens/s"
-        told += f", {report.teraflops:.3g} TFLOP/s"
-        if report.phase == "regret" and "labels" in self._tasks:
-            self._bar.update(self._tasks["labels"], completed=self._totals["labels"])
-        self._bar.update(self._tasks[report.phase], completed=report.step, told=told)
-        now = time.monotonic()
+            self._regret = f", {report.regret:.3f} of the uniform policy's regret"
+        status = f"loss {report.loss:.3f}{self._regret}, {_short(report.tokens_per_second)} tokens/s"
+        status += f", {report.teraflops:.3g} TFLOP/s"
+        line = self._lines[title, report.phase]
+        remaining = self._bar.tasks[line].time_remaining
+        left = "" if remaining is None else f"{in_words(remaining)} left"
+        self._bar.update(line, completed=report.step, status=status, left=left)
+        now, ended = time.monotonic(), report.step == report.steps
         if are_json_lines():
-            if now - self._last > 1 or report.step == report.steps:
-                say("progress", title=self._title, **asdict(report))
-                self._last = now
-        elif not self._visible and (now - self._last > 30 or report.step == report.steps):
-            print(f"{self._title}: on {report.phase}, step {report.step} of {report.steps}, {told}", flush=True)
-            self._last = now
-
-
-class TrainingsProgress:
-    """One progress line after the other, for trainings that follow each other."""
-
-    def __init__(self) -> None:
-        self._line: TrainingProgress | None = None
-        self._of = ("", "")
-
-    def __enter__(self) -> TrainingsProgress:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if self._line is not None:
-            self._line.__exit__(kind, error, at)
-
-    def show(self, label: str, report: Report) -> None:
-        if (label, report.phase) != self._of:
-            self.__exit__(None, None, None)
-            steps = {"labels": 0, "regret": 0} | {report.phase: report.steps}
-            self._line = TrainingProgress(label, steps["labels"], steps["regret"]).__enter__()
-            self._of = (label, report.phase)
-        assert self._line is not None
-        self._line.show(report)
+            if now - self._said > 1 or ended:
+                say("progress", title=title, **asdict(report))
+                self._said = now
+        elif not self._visible and (now - self._said > LATER_LINES or ended):
+            where = f"{title}: on {report.phase}, step {report.step} of {report.steps}"
+            print(f"{where}, {status}", file=sys.stderr, flush=True)
+            self._said = now
 
 
 def _short(number: float) -> str:

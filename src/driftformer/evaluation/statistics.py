@@ -5,12 +5,16 @@ Everything is computed in float64 in a fixed order, so equal results give equal 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import itertools
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from driftformer.environments.base import Environment
 from driftformer.simulation.regret import Array, ChunkRegret
+from driftformer.simulation.summary import AgentSummary, PairedDifference, Summary
 
 RESAMPLES = 2000
 """Bootstrap resamples behind each interval."""
@@ -27,24 +31,12 @@ class Curve:
 
 @dataclass(frozen=True)
 class AgentRegret:
-    """All that is known of one agent's regret."""
+    """One agent's regret over all of its chunks."""
 
     final: Array  # [runs] cumulative dynamic regret of each run
     regret: Curve
     suboptimality: Curve
-    diagnostics: dict[str, Array]  # [runs] each: what the agent told of itself
-
-
-@dataclass(frozen=True)
-class PairedDifference:
-    """How much more regret `agent` has than `reference` on the same problems, with a 95% bootstrap interval."""
-
-    agent: str
-    reference: str
-    runs: int  # that both played
-    mean: float
-    low: float
-    high: float
+    diagnostics: dict[str, Array]  # [runs] each: what the agent reports about itself
 
 
 def combine(chunks: Sequence[ChunkRegret]) -> AgentRegret:
@@ -86,21 +78,50 @@ def _resampled_means(finals: Mapping[str, Array], runs: int, rng: np.random.Gene
     return {name: np.concatenate(parts) for name, parts in means.items()}
 
 
-def paired_differences(finals: Mapping[str, Array], seed: int) -> list[PairedDifference]:
-    """Every pair of agents, run by run; common random numbers make these much tighter than the means themselves.
-
-    An agent that played fewer runs is compared on those.
-    """
-    names = list(finals)
-    means: dict[int, dict[str, Array]] = {}
-    for runs in {len(final) for final in finals.values()}:
-        common = {name: final[:runs] for name, final in finals.items() if len(final) >= runs}
-        means[runs] = _resampled_means(common, runs, np.random.default_rng(seed))
-    pairs = [(agent, reference) for i, agent in enumerate(names) for reference in names[i + 1 :]]
+def paired_differences(finals: Mapping[str, Array], seed: int) -> tuple[PairedDifference, ...]:
+    """Every pair of agents, run by run; common random numbers make these much tighter than the means themselves."""
+    (runs,) = {len(final) for final in finals.values()}
+    means = _resampled_means(finals, runs, np.random.default_rng(seed))
     differences = []
-    for agent, reference in pairs:
-        runs = min(len(finals[agent]), len(finals[reference]))
-        low, high = np.quantile(means[runs][agent] - means[runs][reference], [0.025, 0.975])
-        mean = np.mean(finals[agent][:runs] - finals[reference][:runs])
+    for agent, reference in itertools.combinations(finals, 2):
+        low, high = np.quantile(means[agent] - means[reference], [0.025, 0.975])
+        mean = np.mean(finals[agent] - finals[reference])
         differences.append(PairedDifference(agent, reference, runs, float(mean), float(low), float(high)))
-    return differences
+    return tuple(differences)
+
+
+def summarize(
+    environment: Environment, regrets: Mapping[str, AgentRegret], seed: int, privileged: Collection[str]
+) -> Summary:
+    """Sum up agents that played the same problems."""
+    finals = {name: regret.final for name, regret in regrets.items()}
+    return Summary(
+        environment=json.loads(json.dumps(environment.config())),  # as it will be read back
+        description=environment.describe(),
+        horizon=environment.horizon,
+        runs=len(next(iter(finals.values()))),
+        seed=seed,
+        agents={name: _summarize_agent(regret, name in privileged) for name, regret in regrets.items()},
+        paired_differences=paired_differences(finals, seed),
+    )
+
+
+def _summarize_agent(found: AgentRegret, privileged: bool) -> AgentSummary:
+    runs, regret, suboptimality = len(found.final), found.regret, found.suboptimality
+    return AgentSummary(
+        privileged=privileged,
+        runs=runs,
+        regret_mean=float(regret.mean[-1]),
+        regret_stderr=float(regret.stderr[-1]) if runs > 1 else None,
+        regret_std=float(regret.std[-1]) if runs > 1 else None,
+        regret_runs=tuple(found.final.tolist()),
+        regret_curve=tuple(regret.mean.tolist()),
+        regret_curve_std=tuple(regret.std.tolist()),
+        regret_curve_stderr=tuple(regret.stderr.tolist()),
+        suboptimality_curve=tuple(suboptimality.mean.tolist()),
+        suboptimality_curve_std=tuple(suboptimality.std.tolist()),
+        suboptimality_curve_stderr=tuple(suboptimality.stderr.tolist()),
+        diagnostics={
+            name: {"mean": float(value.mean()), "max": float(value.max())} for name, value in found.diagnostics.items()
+        },
+    )

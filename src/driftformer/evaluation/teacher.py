@@ -31,8 +31,8 @@ def measure_closeness(
 ) -> dict[str, Any]:
     """KL, agreement and log-likelihood of the policy, a uniform one and the optimum; the distribution ratio.
 
-    The same of other copies of the teacher says what a perfect pupil would reach: their agreement is the teacher's with
-    itself, and their KL is what an average over so many copies cannot tell from nothing.
+    The row of other copies of the teacher is the best that an imitation can do: their agreement is the teacher's with
+    itself, and their KL is the error of an average over that many copies.
     """
     randomness = Randomness(seed, (0,), size=runs)
     with one_thread(), torch.inference_mode():

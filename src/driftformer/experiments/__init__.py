@@ -1,4 +1,4 @@
-"""Frozen settings of the paper's experiments and of those beyond it. Nothing here imports torch."""
+"""The paper's experiments and those beyond it: settings, runners and claims. Settings import no torch."""
 
 from __future__ import annotations
 
@@ -12,4 +12,4 @@ __all__ = ["EXPERIMENTS", "NAMES", "RATES", "THEORY", "TRAININGS", "Experiment"]
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in (*PAPER, *BEYOND)}
 RATES, THEORY = "rates", "theory"
 NAMES = (*EXPERIMENTS, *TRAININGS, RATES, THEORY)
-"""All that `driftformer reproduce` can be asked for: agents that play, policies to train, rates, the proof's checks."""
+"""What `driftformer reproduce` takes: agents that play, policies to train, rates, checks of the proof."""

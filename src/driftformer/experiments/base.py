@@ -1,4 +1,4 @@
-"""What an experiment is: environments, the agents to compare on each, and its counterpart in the paper."""
+"""What an experiment is: environments, the agents that play each of them, and its counterpart in the paper."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from driftformer.errors import unknown_name
 
 @dataclass(frozen=True)
 class Case:
-    """One environment of an experiment and who plays it."""
+    """One environment of an experiment and the agents that play it."""
 
     name: str
     title: str
     preset: Preset
     agents: tuple[str, ...]
     value: float = 0.0
-    """Its place on the axis of a sweep."""
+    """Its position on the axis of a sweep."""
 
 
 @dataclass(frozen=True)
@@ -36,38 +36,30 @@ class Experiment:
     name: str
     title: str
     question: str
-    """What one wants to know from it, in a sentence."""
+    """What it should answer, in a sentence."""
     paper: str
-    """The figures of the paper that this is the counterpart of; empty where it goes beyond the paper."""
+    """The figures of the paper that it reproduces; empty where it goes beyond the paper."""
     cases: tuple[Case, ...]
     panels: tuple[Panel, ...] = ()
-    """As the paper groups them; empty: all agents in one."""
+    """As in the paper; empty: one panel with all agents."""
     axis: str = ""
-    """What differs from case to case in a sweep; empty: the cases are worlds of their own."""
+    """What a sweep varies from case to case; empty: the cases are separate worlds."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How many runs an experiment gets."""
+    """How many problems an experiment plays, the same ones for every agent."""
 
     runs: int
-    policy_runs: int
-    """Of policies, which are slow."""
-    long_policy_runs: int
-    """Of policies where there are more than 400 rounds."""
+    long_runs: int
+    """Where there are more than 400 rounds."""
 
-    def runs_of(self, agent: str, horizon: int) -> int:
-        if POLICY not in agent:
-            return self.runs
-        return self.policy_runs if horizon <= 400 else self.long_policy_runs
+    def runs_for(self, horizon: int) -> int:
+        return self.runs if horizon <= 400 else self.long_runs
 
 
-POLICY = "policy:"
 ScaleName = Literal["quick", "paper"]
-SCALES: dict[str, Scale] = {
-    "quick": Scale(runs=200, policy_runs=64, long_policy_runs=64),
-    "paper": Scale(runs=1000, policy_runs=512, long_policy_runs=192),
-}
+SCALES: dict[str, Scale] = {"quick": Scale(64, 64), "paper": Scale(512, 192)}
 
 
 def scale_of(name: str) -> Scale:

@@ -1,17 +1,31 @@
-"""What the paper says of its experiments, and what we say beyond it, as statements that numbers can decide.
+"""What the paper claims about its experiments, and what we claim beyond it, with verdicts computed from numbers.
 
-A statement is a list of comparisons on the same problems. Which verdict follows from their 95% intervals is fixed in
-`evaluation/verdicts.py`; nothing is typed in.
+A claim is a list of comparisons on the same problems. Its verdict follows from 95% intervals by fixed rules:
+
+`ahead`      a comparison holds if the whole interval of agent − rival lies below zero
+`not ahead`  it holds if the interval does not lie below zero
+`near`       it holds if the interval of (rival − agent) / (rival − oracle) lies above the stated share
+
+A claim holds if all of its comparisons do, in part if some do, and not at all if none does. A claim of our own that
+holds is `beyond`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from driftformer.experiments.beyond import SLOWLY_FORGETTING, TOLD_NOTHING, UNSEEN_DRIFTS
+import numpy as np
+
+from driftformer.evaluation.statistics import RESAMPLES
+from driftformer.experiments.base import Experiment
+from driftformer.experiments.beyond import RIVALS, UNSEEN_DRIFTS, UNTOLD
+from driftformer.simulation.summary import Summary
 
 Rule = Literal["ahead", "not ahead", "near"]
+HOLDS, IN_PART, NOT, BEYOND, NOT_RUN = "holds", "holds in part", "does not hold", "beyond", "not run"
+ORACLE = "oracle"
 
 
 @dataclass(frozen=True)
@@ -30,57 +44,48 @@ class Claim:
 
     text: str
     where: str
-    """Where the paper says so; empty where it is ours."""
+    """Where the paper says so; empty where the claim is ours."""
     rule: Rule
     comparisons: tuple[Comparison, ...]
     share: float = 0.0
-    """For `near`: how much of the way from chance (the rival) to the oracle must be gone at least."""
+    """For `near`: the least share of the way from chance (the rival) to the oracle."""
 
 
 _LOW, _HIGH_018, _HIGH_025 = ("low", "windows"), ("high-0.018", "b-0.018"), ("high-0.025", "b-0.025")
-_CHANCE = "random"
+_PLAIN, _MASTERS, _CHANCE = ("linucb", "thompson"), ("master-linucb", "master-thompson"), "random"
 
 
 def _against(agent: str, rivals: tuple[str, ...], *worlds: tuple[str, str]) -> tuple[Comparison, ...]:
     return tuple(Comparison(*world, agent, rival) for world in worlds for rival in rivals)
 
 
-def _rival_cases(*worlds: str) -> tuple[tuple[str, str], ...]:
-    return tuple(("rivals", f"{world}-{mode}") for world in worlds for mode in ("fixed", "resampled"))
+def _against_untold(agent: str, experiment: Experiment, *worlds: str) -> tuple[Comparison, ...]:
+    """An agent against every rival that is told nothing, in the cases of some worlds."""
+    return tuple(
+        Comparison(experiment.name, case.name, agent, rival)
+        for case in experiment.cases
+        if case.name.startswith(worlds)
+        for rival in case.agents
+        if rival in UNTOLD
+    )
 
-
-_UNSEEN = tuple(("unseen-drifts", case.name) for case in UNSEEN_DRIFTS.cases)
 
 CLAIMS = (
-    Claim(
-        "The transformer does better than MASTER over LinUCB and over TS on Low",
-        "Section 5, fig:regret",
-        "ahead",
-        _against("policy:low", ("master-linucb", "master-thompson"), _LOW),
-    ),
-    Claim(
-        "The transformer does better than LinUCB and TS on Low",
-        "Section 5, fig:regret",
-        "ahead",
-        _against("policy:low", ("linucb", "thompson"), _LOW),
-    ),
-    Claim(
-        "The transformer does better than MASTER over LinUCB and over TS at b = 0.018",
-        "Section 5, fig:regret",
-        "ahead",
-        _against("policy:high", ("master-linucb", "master-thompson"), _HIGH_018),
-    ),
-    Claim(
-        "The transformer does better than LinUCB and TS at b = 0.018",
-        "Section 5, fig:regret",
-        "ahead",
-        _against("policy:high", ("linucb", "thompson"), _HIGH_018),
+    *(
+        Claim(
+            f"The transformer does better than {rivals} {where}",
+            "Section 5, fig:regret",
+            "ahead",
+            _against(policy, names, world),
+        )
+        for policy, where, world in (("policy:low", "on Low", _LOW), ("policy:high", "at b = 0.018", _HIGH_018))
+        for rivals, names in (("MASTER over LinUCB and over TS", _MASTERS), ("LinUCB and TS", _PLAIN))
     ),
     Claim(
         "The transformer is no longer ahead of LinUCB and TS at b = 0.025",
         "appx-exp, fig:linucb-large0.025 and fig:ts-large0.025",
         "not ahead",
-        _against("policy:high", ("linucb", "thompson"), _HIGH_025),
+        _against("policy:high", _PLAIN, _HIGH_025),
     ),
     Claim(
         "The transformer's regret is near-optimal at b = 0.018: nine tenths of the way from chance to the oracle",
@@ -93,7 +98,7 @@ CLAIMS = (
         "Trained on a range of frequencies, a policy is ahead of LinUCB, TS and MASTER at both",
         "",
         "ahead",
-        _against("policy:cosine", ("linucb", "thompson", "master-linucb", "master-thompson"), _HIGH_018, _HIGH_025),
+        _against("policy:cosine", (*_PLAIN, *_MASTERS), _HIGH_018, _HIGH_025),
     ),
     Claim(
         "That policy is near-optimal at both frequencies: nine tenths of the way from chance to the oracle",
@@ -106,21 +111,71 @@ CLAIMS = (
         "It is ahead of every rival that is told nothing, in both arm modes",
         "",
         "ahead",
-        _against("policy:cosine", TOLD_NOTHING, *_rival_cases("high-0.018", "high-0.025")),
+        _against_untold("policy:cosine", RIVALS, "high-"),
     ),
     Claim(
         "The generalist `drift` is ahead of every rival that is told nothing: both frequencies and Low, both arm modes",
         "",
         "ahead",
-        (
-            *_against("policy:drift", TOLD_NOTHING, *_rival_cases("high-0.018", "high-0.025", "low")),
-            *_against("policy:drift", (SLOWLY_FORGETTING,), *_rival_cases("low")),
-        ),
+        _against_untold("policy:drift", RIVALS, "high-", "low-"),
     ),
     Claim(
-        "`drift` is ahead of every rival that is told nothing also in worlds like none it was trained on",
+        "`drift` is also ahead of every rival that is told nothing in worlds unlike any it was trained on",
         "",
         "ahead",
-        _against("policy:drift", TOLD_NOTHING, *_UNSEEN),
+        _against_untold("policy:drift", UNSEEN_DRIFTS, ""),
     ),
 )
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was measured for one comparison."""
+
+    comparison: Comparison
+    value: float  # a difference of regrets, or a share
+    low: float
+    high: float
+    runs: int
+    holds: bool
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A claim and how it fared."""
+
+    claim: Claim
+    verdict: str
+    findings: tuple[Finding, ...]
+    missing: tuple[str, ...]  # experiments that were not run
+
+
+def judge(claim: Claim, summaries: Mapping[str, Mapping[str, Summary]]) -> Verdict:
+    """Decide one claim from summaries by experiment and case."""
+    experiments = dict.fromkeys(comparison.experiment for comparison in claim.comparisons)
+    missing = tuple(name for name in experiments if name not in summaries)
+    if missing:
+        return Verdict(claim, NOT_RUN, (), missing)
+    findings = tuple(_find(claim, one, summaries[one.experiment][one.case]) for one in claim.comparisons)
+    hold = [finding.holds for finding in findings]
+    verdict = (HOLDS if claim.where else BEYOND) if all(hold) else IN_PART if any(hold) else NOT
+    return Verdict(claim, verdict, findings, ())
+
+
+def _find(claim: Claim, comparison: Comparison, summary: Summary) -> Finding:
+    if claim.rule == "near":
+        return _near(claim.share, comparison, summary)
+    pair = summary.difference(comparison.agent, comparison.rival)
+    holds = (pair.high < 0) == (claim.rule == "ahead")
+    return Finding(comparison, pair.mean, pair.low, pair.high, pair.runs, holds)
+
+
+def _near(share: float, comparison: Comparison, summary: Summary) -> Finding:
+    """The share of the way from the rival to the oracle, with a bootstrap over problems."""
+    names = (comparison.rival, comparison.agent, ORACLE)
+    rival, agent, oracle = (np.array(summary.agents[name].regret_runs) for name in names)
+    rows = np.random.default_rng(summary.seed).integers(0, summary.runs, size=(RESAMPLES, summary.runs))
+    means = [final[rows].mean(axis=1) for final in (rival, agent, oracle)]
+    low, high = np.quantile((means[0] - means[1]) / (means[0] - means[2]), [0.025, 0.975])
+    value = (rival.mean() - agent.mean()) / (rival.mean() - oracle.mean())
+    return Finding(comparison, float(value), float(low), float(high), summary.runs, bool(low > share))

@@ -1,7 +1,7 @@
 """The paper's own experiments (Section 5, appendix `appx-exp`): one panel against LinUCB, one against TS.
 
-The transformer is `policy:high` (`policy:low`), trained on optimal arms; beside it stand those that imitate MASTER over
-the panel's base algorithm. A third panel shows what can be won: our policies and the oracle.
+The transformer is `policy:high` (`policy:low`), trained on optimal arms; beside it are those that imitate MASTER over
+the panel's base algorithm. A third panel shows how much better one can do: our policies and the oracle.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LOW_PANELS = (
 
 
 def _agents(panels: tuple[Panel, ...]) -> tuple[str, ...]:
-    """All agents of some panels, each once."""
+    """The agents of some panels, each once."""
     return tuple(dict.fromkeys(agent for panel in panels for agent in panel.agents))
 
 
@@ -48,7 +48,7 @@ PAPER = (
     Experiment(
         name="low",
         title="Low non-stationarity",
-        question="Rewards are lifted in two windows. Does a transformer that has only seen worlds at rest keep up?",
+        question="Rewards are raised in two windows. Does a transformer that has only seen stationary worlds keep up?",
         paper="fig:regret (top row), fig:subopt-small",
         cases=(Case("windows", "Low", Low(), _agents(_LOW_PANELS)),),
         panels=_LOW_PANELS,
@@ -56,11 +56,11 @@ PAPER = (
     _high(
         0.018,
         "fig:regret (bottom row), fig:subopt-large0.018",
-        "A cosine turns the best arm into the worst and back. The frequency lies between those of the training.",
+        "A cosine turns the best arm into the worst and back, at a frequency between those seen in training.",
     ),
     _high(
         0.025,
         "fig:linucb-large0.025, fig:ts-large0.025",
-        "The same with a frequency beyond those of the training.",
+        "The same at a frequency beyond those seen in training.",
     ),
 )

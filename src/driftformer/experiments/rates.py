@@ -1,20 +1,32 @@
 """How dynamic regret grows with T, J and Δ: the paper's table `tab:rate`, measured.
 
-A family where horizons can be long: two fixed arms in two dimensions, noise 0.5. Four sweeps: the horizon T and the
-number J of stretches where w* ~ N(0, I) jumps; the horizon and the length of the path where w*, of length one, turns
-steadily in the plane (a random walk of given path length would end the nearer to its start the longer it takes). Agents
-that need a window get the one that theory gives them from T and J (or the path), which nobody would know in practice.
+The family allows long horizons: two fixed arms in two dimensions, noise 0.5. There are four sweeps: over the horizon T
+and the number J of segments where w* ~ N(0, I) jumps; over the horizon and the path length Δ where w*, of length one,
+turns steadily in the plane (a random walk of given path length ends up closer to its start the longer it takes). Agents
+that need a window get the one that theory derives from T and J or Δ, which nobody knows in practice. An exponent is the
+slope of ln(regret) against ln(T), ln(J) or ln(Δ), with a bootstrap interval over runs.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from driftformer.environments.presets import Jumps, Preset, Walk
+import numpy as np
+
+from driftformer.environments.presets import Jumps, Preset, Walk, build
+from driftformer.errors import InputError, require_count
+from driftformer.storage.files import write_json
+
+if TYPE_CHECKING:
+    from driftformer.simulation.engines import Engine
+    from driftformer.simulation.regret import Array
 
 CHANGES, LENGTH = 4, 8.0
-"""Changes and path length where they are not what is swept."""
+"""The number of changes and the path length where they are not swept."""
+_RESAMPLES = 500
 
 
 @dataclass(frozen=True)
@@ -23,43 +35,43 @@ class Point:
 
     value: float
     preset: Preset
-    agents: dict[str, str] = field(hash=False)  # what each is called in the sweep, and how it is written
+    agents: dict[str, str] = field(hash=False)  # by their names in the sweep
 
 
 @dataclass(frozen=True)
-class Sweep:
+class RateSweep:
     """Settings that differ in one number."""
 
     name: str
     axis: str
-    expected: str  # what the paper's table says of that number
+    expected: str  # the exponents in the paper's table
     points: tuple[Point, ...]
 
 
-def sweeps(longest: int) -> tuple[Sweep, ...]:
-    """All of them, with horizons up to `longest`."""
+def sweeps(longest: int) -> tuple[RateSweep, ...]:
+    """The four sweeps, with horizons up to `longest`."""
     horizons = [longest // 10**2, longest // 32, longest // 10, longest // 3, longest]
     middle = max(longest // 10, 1000)
     return (
-        Sweep(
+        RateSweep(
             "horizon-jumps",
             "T",
             "MASTER 0.5 (√(JT)), LinUCB 1",
             tuple(Point(t, _jumps(t, CHANGES), _agents(t, t / (CHANGES + 1))) for t in horizons),
         ),
-        Sweep(
+        RateSweep(
             "changes",
             "J",
             "MASTER 0.5 (√(JT))",
             tuple(Point(j + 1, _jumps(middle, j), _agents(middle, middle / (j + 1))) for j in (1, 3, 7, 15, 31)),
         ),
-        Sweep(
+        RateSweep(
             "horizon-turn",
             "T",
             "MASTER 0.67 (Δ^⅓·T^⅔), LinUCB 1, TS 0.75 (Δ^¼·T^¾)",
             tuple(Point(t, _walk(t, LENGTH), _agents(t, (t / LENGTH) ** (4 / 3), False)) for t in horizons),
         ),
-        Sweep(
+        RateSweep(
             "path",
             "Δ",
             "MASTER 0.33 (Δ^⅓·T^⅔), TS 0.25 (Δ^¼·T^¾)",
@@ -80,7 +92,7 @@ def _walk(horizon: int, length: float) -> Walk:
 
 
 def _agents(horizon: int, window_squared: float, abrupt: bool = True) -> dict[str, str]:
-    """Windows of √(T/J) where w* jumps and (T/Δ)^(2/3) where it walks, times a constant that suits the noise."""
+    """With windows of √(T/J) where w* jumps and (T/Δ)^(2/3) where it turns, times a constant that suits the noise."""
     window = max(2, min(horizon, round(4 * math.sqrt(window_squared))))
     gamma = 1 - 1 / window
     agents = {
@@ -90,3 +102,75 @@ def _agents(horizon: int, window_squared: float, abrupt: bool = True) -> dict[st
         "master-linucb": "master-linucb",
     }
     return agents | ({"change-point-oracle": "change-point-oracle"} if abrupt else {})
+
+
+@dataclass(frozen=True)
+class Exponent:
+    """Regret ∝ value^slope, with a 95% interval."""
+
+    slope: float
+    low: float
+    high: float
+
+
+def fit(values: list[float], finals: list[Array], seed: int) -> Exponent:
+    """Least squares on logarithms; runs are resampled within each setting."""
+    if min(final.mean() for final in finals) <= 0:
+        raise InputError("regret is zero somewhere in the sweep, so it has no exponent; use more runs")
+    x = np.log(np.asarray(values))
+    rng = np.random.default_rng(seed)
+
+    def slope(means: Array) -> float:
+        return float(np.polyfit(x, np.log(means), 1)[0])
+
+    resampled = [
+        slope(np.array([final[rng.integers(0, len(final), len(final))].mean() for final in finals]))
+        for _ in range(_RESAMPLES)
+    ]
+    low, high = np.quantile(resampled, [0.025, 0.975])
+    return Exponent(slope(np.array([final.mean() for final in finals])), float(low), float(high))
+
+
+def measure_rates(
+    out: Path,
+    *,
+    longest: int = 10_000,
+    runs: int = 64,
+    seed: int = 0,
+    workers: int | None = None,
+    engine: str | Engine = "local",
+) -> dict[str, dict[str, Exponent]]:
+    """Run all sweeps, resumably, and write rates.json and its figure."""
+    from driftformer.evaluation.evaluate import compute_missing
+    from driftformer.evaluation.plan import Plan
+    from driftformer.plots.rates import draw_rates
+    from driftformer.simulation.engines import opened
+
+    require_count("longest", longest, 10_000, most=10**6)
+    require_count("runs", runs, 8)  # fewer say nothing about an interval
+    every = sweeps(longest)
+    plans = {
+        (sweep.name, point.value): Plan(
+            build(point.preset), point.agents, runs=runs, seed=seed, out=out / sweep.name / f"{point.value:g}"
+        )
+        for sweep in every
+        for point in sweep.points
+    }
+    with opened(engine, workers) as crew:
+        compute_missing(list(plans.values()), crew, "rates", out, every[0].name)
+    found: dict[str, dict[str, Exponent]] = {}
+    record = {}
+    for sweep in every:
+        values = [point.value for point in sweep.points]
+        finals = [plans[sweep.name, value].finish().finals for value in values]
+        regrets = {agent: [final[agent] for final in finals] for agent in sweep.points[0].agents}
+        found[sweep.name] = {agent: fit(values, regret, seed) for agent, regret in regrets.items()}
+        agents = {
+            agent: {**vars(found[sweep.name][agent]), "regret": [float(final.mean()) for final in regret]}
+            for agent, regret in regrets.items()
+        }
+        record[sweep.name] = {"axis": sweep.axis, "values": values, "expected": sweep.expected, "agents": agents}
+    write_json(out / "rates.json", record)
+    for suffix in ("png", "svg"):
+        draw_rates(record, out / f"rates.{suffix}")
+    return found

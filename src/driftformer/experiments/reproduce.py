@@ -1,10 +1,10 @@
-"""Run experiments: every case is an evaluation in a folder of its own, so that a second call only redraws.
+"""Run experiments: each case is an evaluation in its own folder, so a second call only redraws.
 
-OUT/reproduction.json            which scale and seed; which experiments are there
-OUT/EXPERIMENT/CASE/             results of one evaluation (see `evaluate`), and how much its world changes
-OUT/EXPERIMENT/results.json      of an experiment that trains policies (see `trained.py`)
-OUT/policies/NAME/               trainings of the policies (with `pretrain`)
-OUT/stories/                     single runs that the report shows: MASTER's schedule, a policy that follows a cosine
+OUT/reproduction.json            scale, seed and the experiments that are there
+OUT/EXPERIMENT/CASE/             the results of one evaluation (see `evaluate`), and how much its world changes
+OUT/EXPERIMENT/results.json      of an experiment that trains policies (see `run_trainings.py`)
+OUT/policies/NAME/               policies trained here (with `pretrain`)
+OUT/single-runs/                 single runs for the report (see `single_runs.py`)
 OUT/figures/                     a figure of each experiment, as PNG and SVG
 OUT/report.html                  all of it on one page
 OUT/events.jsonl                 what happened (see `events.py`)
@@ -24,18 +24,19 @@ from driftformer.environments.presets import build
 from driftformer.errors import InputError, require_count, unknown_name
 from driftformer.evaluation.evaluate import check_crew, compute_missing
 from driftformer.evaluation.plan import Plan
-from driftformer.evaluation.progress import TrainingsProgress
+from driftformer.evaluation.progress import TrainingProgress
 from driftformer.evaluation.result import Result
-from driftformer.evaluation.summary import read_summary
 from driftformer.experiments import EXPERIMENTS, NAMES, RATES, THEORY, TRAININGS
 from driftformer.experiments.base import Case, Experiment, scale_of
-from driftformer.experiments.measure_rates import measure_rates
 from driftformer.experiments.pretrained import in_place, pretrain_policies
-from driftformer.experiments.run_trainings import RESULTS, draw_trainings, run_trainings
-from driftformer.experiments.single_runs import STORIES, tell
+from driftformer.experiments.rates import measure_rates
+from driftformer.experiments.run_trainings import RESULTS, run_trainings
+from driftformer.experiments.single_runs import SINGLE_RUNS, play
 from driftformer.plots.curves import Column, draw_grid, draw_sweep
+from driftformer.plots.trainings import draw_bars, draw_line, draw_matrix
 from driftformer.simulation.engines import Engine, opened
 from driftformer.simulation.rollout import check_device
+from driftformer.simulation.summary import Summary, read_summary
 from driftformer.storage.files import MEND, read_json, tidy, write_json
 from driftformer.theory.save_checks import CHECKED, check_theory
 
@@ -43,7 +44,8 @@ ABOUT = "reproduction.json"
 KEPT = Path(experiments.__file__).parent / "kept"
 NONSTATIONARITY = "nonstationarity.json"
 LONGEST = {"quick": 10_000, "paper": 100_000}
-"""The longest horizon of the sweeps behind the rates, by scale."""
+"""The longest horizon of the rates' sweeps, by scale."""
+_SINGLE_RUNS = "single-runs"
 _PROBLEMS = 64
 """On which Δ and J are measured."""
 
@@ -62,10 +64,10 @@ def reproduce(
     pretrain: bool = False,
     on_result: Callable[[Case, Result], None] | None = None,
 ) -> None:
-    """Compute what `out` lacks of some experiments; `runs`, for all agents, instead of the scale's.
+    """Compute what `out` lacks of some experiments, with the scale's number of runs or `runs`.
 
     `workers`, `engine` and `address` are those of `evaluate`; trainings and the theory stay in this process. With
-    `pretrain` the policies are trained here first, instead of the shipped ones.
+    `pretrain` the policies are trained first, and play instead of the shipped ones.
     """
     if not names:
         raise InputError(f"experiments is empty; name at least one of {', '.join(NAMES)}")
@@ -82,11 +84,22 @@ def reproduce(
     whose = functools.partial(in_place, out=out) if pretrain else str
     with opened(engine, workers, address) as crew:
         check_crew(crew, device, workers)
-        plans = _plans(names, whose, out, scale, runs, seed, device)
+        plans = {
+            (name, case.name): Plan(
+                build(case.preset),
+                {agent: whose(agent) for agent in case.agents},
+                runs=runs or scale_of(scale).runs_for(case.preset.horizon),
+                seed=seed,
+                out=out / name / case.name,
+                device=device,
+            )
+            for name, case in _cases(names)
+        }
+        # all at once, so that no worker waits for the end of a case
         compute_missing(list(plans.values()), crew, f"{len(plans)} worlds", out, ABOUT)
         for name in names:
             if name in TRAININGS:
-                with TrainingsProgress() as bar:
+                with TrainingProgress() as bar:
                     run_trainings(TRAININGS[name], out, scale, seed, device, bar.show)
             elif name == RATES:
                 measure_rates(out / RATES, longest=LONGEST[scale], seed=seed, engine=crew)
@@ -95,35 +108,32 @@ def reproduce(
             else:
                 for case in EXPERIMENTS[name].cases:
                     result = plans[name, case.name].finish()
-                    _measure_changes(case, out / name / case.name, seed)
+                    _measure_nonstationarity(case, out / name / case.name, seed)
                     if on_result is not None:
                         on_result(case, result)
             about["experiments"] = [one for one in NAMES if one in {*about["experiments"], name}]
             write_json(out / ABOUT, about)
-    for story in STORIES:
-        tell(replace(story, agent=whose(story.agent)), out / "stories" / f"{story.name}.json", seed)
+    for run in SINGLE_RUNS:
+        play(replace(run, agent=whose(run.agent)), out / _SINGLE_RUNS / f"{run.name}.json", seed)
 
 
 def _pretrain(names: Sequence[str], out: Path, device: str) -> None:
-    """All policies of some experiments, and of the single runs."""
-    agents = [
-        agent for name in names if name in EXPERIMENTS for case in EXPERIMENTS[name].cases for agent in case.agents
-    ]
-    with TrainingsProgress() as bar:
-        pretrain_policies([*agents, *(story.agent for story in STORIES)], out, device, bar.show)
+    """Train all policies of some experiments and of the single runs."""
+    agents = [agent for _, case in _cases(names) for agent in case.agents]
+    with TrainingProgress() as bar:
+        pretrain_policies([*agents, *(run.agent for run in SINGLE_RUNS)], out, device, bar.show)
 
 
 def _about(out: Path, asked: dict[str, Any]) -> dict[str, Any]:
-    """What the folder holds already; it must be of the same scale and seed."""
+    """What the folder holds; it must be of the same scale and seed."""
     path = out / ABOUT
-    if not path.exists():  # said before anything is computed, so that what a killed call leaves is told apart
+    if not path.exists():  # before anything is computed, so that it is known what an interrupted call belongs to
         write_json(path, {**asked, "experiments": []})
     found: dict[str, Any] = read_json(path)
     for key, value in asked.items():
         if found.get(key, False) != value:
-            raise InputError(
-                f"folder {out} was made with {key} {found.get(key, False)}, not {value}; name another --out"
-            )
+            made = f"was made with {key} {found.get(key, False)}, not {value}"
+            raise InputError(f"folder {out} {made}; name another --out")
     return {**found, "experiments": _experiments(path, found)}
 
 
@@ -135,75 +145,58 @@ def _experiments(path: Path, found: Mapping[str, Any]) -> list[str]:
     return names
 
 
-def _plans(
-    names: Sequence[str],
-    whose: Callable[[str], str],
-    out: Path,
-    scale: str,
-    runs: int | None,
-    seed: int,
-    device: str,
-) -> dict[tuple[str, str], Plan]:
-    """What is to be played, by experiment and case: planned together, so that no worker waits for the end of a case."""
-    plans = {}
-    cases = [(name, case) for name in names if name in EXPERIMENTS for case in EXPERIMENTS[name].cases]
-    for name, case in cases:
-        counts = {agent: runs or scale_of(scale).runs_of(agent, case.preset.horizon) for agent in case.agents}
-        most = max(counts.values())
-        plans[name, case.name] = Plan(
-            build(case.preset),
-            {agent: whose(agent) for agent in case.agents},
-            runs=most,
-            fewer_runs={agent: count for agent, count in counts.items() if count < most},
-            seed=seed,
-            out=out / name / case.name,
-            device=device,
-        )
-    return plans
+def _cases(names: Sequence[str]) -> list[tuple[str, Case]]:
+    """The cases of those experiments in which agents play, with the experiments' names."""
+    return [(name, case) for name in names if name in EXPERIMENTS for case in EXPERIMENTS[name].cases]
 
 
-def _measure_changes(case: Case, folder: Path, seed: int) -> None:
+def _measure_nonstationarity(case: Case, folder: Path, seed: int) -> None:
     """Δ and J of Definition 1 over all rounds, on some of the problems that were played."""
     path = folder / NONSTATIONARITY
     if path.exists():
         return
     found = nonstationarity(build(case.preset), problems=_PROBLEMS, seed=seed)
-    write_json(
-        path,
-        {
-            "problems": _PROBLEMS,
-            "amount": float(found.amount().mean()),
-            "count": float(found.count().double().mean()),
-        },
-    )
+    means = {"amount": float(found.amount().mean()), "count": float(found.count().double().mean())}
+    write_json(path, {"problems": _PROBLEMS, **means})
 
 
 def draw_experiments(out: Path) -> None:
-    """A figure of every experiment that a folder holds; that of the rates is in their own folder."""
-    for name, results in read_trainings(out).items():
-        for ending in ("png", "svg"):
-            draw_trainings(TRAININGS[name], results, out / "figures" / f"{name}.{ending}")
-    for name, summaries in read_experiments(out).items():
-        experiment = EXPERIMENTS[name]
-        for ending in ("png", "svg"):
-            path = out / "figures" / f"{name}.{ending}"
-            if experiment.axis:
-                places = [case.value for case in experiment.cases]
-                draw_sweep(experiment.axis, places, list(summaries.values()), path)
-            else:
-                draw_grid(_columns(experiment, summaries), path)
+    """Draw every experiment that a folder holds; the figure of the rates is in their own folder."""
+    trainings, summaries = read_trainings(out), read_experiments(out)
+    for suffix in ("png", "svg"):
+        for name, results in trainings.items():
+            _draw_trainings(name, results, out / "figures" / f"{name}.{suffix}")
+        for name, found in summaries.items():
+            _draw_experiment(EXPERIMENTS[name], found, out / "figures" / f"{name}.{suffix}")
 
 
-def _columns(experiment: Experiment, summaries: Mapping[str, Mapping[str, Any]]) -> list[Column]:
-    """The paper's panels of one world, or one column for each world."""
+def _draw_experiment(experiment: Experiment, summaries: Mapping[str, Summary], path: Path) -> None:
+    if experiment.axis:
+        draw_sweep(experiment.axis, [case.value for case in experiment.cases], list(summaries.values()), path)
+    else:
+        draw_grid(_columns(experiment, summaries), path)
+
+
+def _draw_trainings(name: str, results: Mapping[str, Any], path: Path) -> None:
+    rows, references, experiment = results["trainings"], results["references"], TRAININGS[name]
+    if experiment.view == "matrix":
+        draw_matrix(rows, path)
+    elif experiment.view == "line":
+        draw_line(rows, references, experiment.axis, path)
+    else:
+        draw_bars(rows, references, path)
+
+
+def _columns(experiment: Experiment, summaries: Mapping[str, Summary]) -> list[Column]:
+    """The paper's panels of one world, or a column for each world."""
     if experiment.panels:
         summary = summaries[experiment.cases[0].name]
         return [Column(panel.title, summary, panel.agents) for panel in experiment.panels]
     return [Column(case.title, summaries[case.name], case.agents) for case in experiment.cases]
 
 
-def read_experiments(out: Path) -> dict[str, dict[str, dict[str, Any]]]:
-    """Summaries of all experiments that a folder holds, by experiment and case, without computing anything."""
+def read_experiments(out: Path) -> dict[str, dict[str, Summary]]:
+    """The summaries that a folder holds, by experiment and case, without computing anything."""
     return {
         name: {case.name: _read_case(out, EXPERIMENTS[name], case) for case in EXPERIMENTS[name].cases}
         for name in _held(out)
@@ -211,56 +204,57 @@ def read_experiments(out: Path) -> dict[str, dict[str, dict[str, Any]]]:
     }
 
 
+def read_nonstationarity(out: Path, experiment: str, case: str) -> dict[str, Any]:
+    """How much the world of a case changes."""
+    return _read(out / experiment / case / NONSTATIONARITY, experiment)
+
+
 def read_trainings(out: Path) -> dict[str, dict[str, Any]]:
-    """Results of all experiments that train policies."""
+    """The results of all experiments that train policies."""
     return {name: _read(out / name / RESULTS, name) for name in _held(out) if name in TRAININGS}
 
 
 def kept(name: str) -> dict[str, Any] | None:
-    """Results that come with the package, of a larger run than most machines can do, if there are any."""
+    """Results that come with the package, of a larger run than most machines allow, if there are any."""
     path = KEPT / f"{name}.json"
     return read_json(path) if path.exists() else None
 
 
-def read_stories(out: Path) -> dict[str, dict[str, Any]]:
-    """The single runs."""
-    return {story.name: _read(out / "stories" / f"{story.name}.json", "") for story in STORIES}
+def read_single_runs(out: Path) -> dict[str, dict[str, Any]]:
+    """The single runs, by name."""
+    return {run.name: _read(out / _SINGLE_RUNS / f"{run.name}.json", "") for run in SINGLE_RUNS}
 
 
 def read_rates(out: Path) -> dict[str, Any] | None:
-    """Measured rates, if they are there."""
-    found: dict[str, Any] | None = _read(out / RATES / "rates.json", RATES) if RATES in _held(out) else None
-    return found
+    """The measured rates, if they are there."""
+    return _read(out / RATES / "rates.json", RATES) if RATES in _held(out) else None
 
 
 def read_theory(out: Path) -> dict[str, Any] | None:
     """The checks of the proof, if they are there."""
-    found: dict[str, Any] | None = _read(out / THEORY / CHECKED, THEORY) if THEORY in _held(out) else None
-    return found
+    return _read(out / THEORY / CHECKED, THEORY) if THEORY in _held(out) else None
 
 
 def _held(out: Path) -> list[str]:
-    """Experiments that a folder holds."""
+    """The experiments that a folder holds."""
     if not (out / ABOUT).exists():
         raise InputError(f"folder {out} has no {ABOUT}; name the --out of `driftformer reproduce`")
     return _experiments(out / ABOUT, read_json(out / ABOUT))
 
 
-def _read(path: Path, name: str) -> Any:
+def _read(path: Path, name: str) -> dict[str, Any]:
     if not path.exists():
         command = f"driftformer reproduce {name}".strip()
         raise InputError(f"folder {path.parent} has no {path.name}; run `{command}` again")
     return read_json(path)
 
 
-def _read_case(out: Path, experiment: Experiment, case: Case) -> dict[str, Any]:
-    folder = out / experiment.name / case.name
-    changes = _read(folder / NONSTATIONARITY, experiment.name)
+def _read_case(out: Path, experiment: Experiment, case: Case) -> Summary:
+    folder, again = out / experiment.name / case.name, f"run `driftformer reproduce {experiment.name}` again"
     if not (folder / "summary.json").exists():
-        raise InputError(f"folder {folder} has no summary.json; run `driftformer reproduce {experiment.name}` again")
+        raise InputError(f"folder {folder} has no summary.json; {again}")
     summary = read_summary(folder / "summary.json")
-    absent = [agent for agent in case.agents if agent not in summary["agents"]]
+    absent = [agent for agent in case.agents if agent not in summary.agents]
     if absent:  # made by an earlier version
-        again = f"run `driftformer reproduce {experiment.name}` again"
         raise InputError(f"folder {folder} has no results of {', '.join(absent)}; {again}")
-    return summary | {"nonstationarity": changes}
+    return summary

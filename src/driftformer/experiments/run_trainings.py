@@ -1,12 +1,11 @@
-"""Run experiments that train policies: every training in a folder of its own, resumable, then measured.
+"""Run experiments that train policies: each training has its own folder, can be resumed, and is then measured.
 
-OUT/EXPERIMENT/TRAINING/result.json   regret on each world, as a share of chance's
+OUT/EXPERIMENT/TRAINING/result.json   regret in each world, as a share of chance's
 OUT/EXPERIMENT/results.json           all of them, and reference agents on the same problems
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -18,14 +17,14 @@ from driftformer.agents.base import Privileged
 from driftformer.agents.registry import make_agent
 from driftformer.errors import InputError
 from driftformer.experiments.base import scale_of
+from driftformer.experiments.pretrained import OnReport
 from driftformer.experiments.trainings import Training, TrainingExperiment
 from driftformer.models.checkpoints import read_policy
 from driftformer.models.incontext import placed
-from driftformer.plots.style import colour_of, figure_at
 from driftformer.pretraining.dataset import collect_dataset
 from driftformer.pretraining.play import Player
 from driftformer.pretraining.recipes import Recipe, recipe_of
-from driftformer.pretraining.run import Report, train
+from driftformer.pretraining.run import train
 from driftformer.pretraining.validation import Validation
 from driftformer.pretraining.worlds import worlds_of
 from driftformer.storage.files import digest, read_json, write_json
@@ -34,13 +33,11 @@ RESULTS = "results.json"
 REFERENCES = ("linucb", "discounted-linucb@gamma=0.9", "oracle")
 _PROBLEMS = {"quick": 1024, "paper": 2048}
 
-OnReport = Callable[[str, Report], None]
-
 
 def run_trainings(
     experiment: TrainingExperiment, out: Path, scale: str, seed: int, device: str, on_report: OnReport | None = None
 ) -> dict[str, Any]:
-    """Train and measure what is missing; all results."""
+    """Train and measure what is missing, and return all results."""
     scale_of(scale)
     rows = []
     for training in experiment.trainings[scale]:
@@ -54,7 +51,7 @@ def run_trainings(
             write_json(path, {"label": training.label, "value": training.value, "worlds": found, "made": made})
         row = read_json(path)
         if row.pop("made", None) != made:
-            raise InputError(f"file {path} is of another training; delete {folder} and run the command again")
+            raise InputError(f"file {path} belongs to another training; delete {folder} and run the command again")
         rows.append(row)
     path = out / experiment.name / RESULTS
     references = read_json(path)["references"] if path.exists() else _references(experiment, scale, device)
@@ -81,7 +78,7 @@ def _train(training: Training, recipe: Recipe, folder: Path, device: str, on_rep
             seed=recipe.seed,
             device=device,
         )
-    report = None if on_report is None else lambda one: on_report(training.label, one)
+    report = None if on_report is None else lambda one: on_report(one, training.label)
     train(recipe, folder / "training", device=device, data=data, evaluate_every=recipe.steps, on_report=report)
 
 
@@ -114,38 +111,7 @@ def _judge(world: str, scale: str, device: str) -> Validation:
 
 
 def _summary(shares: list[Tensor]) -> dict[str, float]:
-    """Mean over worlds and its standard error."""
+    """The mean over worlds, and its standard error."""
     means = [float(share.double().mean()) for share in shares]
     variances = [float(share.double().var()) / len(share) for share in shares]
     return {"mean": sum(means) / len(means), "stderr": sum(variances) ** 0.5 / len(variances)}
-
-
-def draw_trainings(experiment: TrainingExperiment, results: Mapping[str, Any], path: Path) -> None:
-    """One figure: regret against what differs, or where each was trained against where it plays."""
-    rows, worlds = results["trainings"], list(results["trainings"][0]["worlds"])
-    with figure_at(path, (7.0, 4.2)) as figure:
-        axes = figure.subplots()
-        if experiment.view == "matrix":
-            shares = [[row["worlds"][world]["mean"] for world in worlds] for row in rows]
-            axes.imshow(shares, cmap="viridis", vmin=0, vmax=1)
-            for y, line in enumerate(shares):
-                for x, share in enumerate(line):
-                    axes.text(x, y, f"{share:.2f}", ha="center", va="center", color="white" if share < 0.6 else "black")
-            axes.set_xticks(range(len(worlds)), worlds)
-            axes.set_yticks(range(len(rows)), [row["label"] for row in rows])
-            axes.grid(visible=False)
-            return
-        (world,) = worlds
-        means = [row["worlds"][world]["mean"] for row in rows]
-        errors = [row["worlds"][world]["stderr"] for row in rows]
-        if experiment.view == "line":
-            axes.errorbar([row["value"] for row in rows], means, errors, marker="o", color="#D55E00", label="policy")
-            axes.set_xscale("log")
-            axes.set_xlabel(experiment.axis)
-        else:
-            axes.bar([row["label"] for row in rows], means, yerr=errors, color="#D55E00")
-            axes.tick_params(axis="x", rotation=30)
-        for agent, measured in results["references"].items():
-            axes.axhline(measured[world]["mean"], color=colour_of(agent), linestyle="--", linewidth=1, label=agent)
-        axes.set(ylabel="regret, as a share of chance's", ylim=(0, None))
-        figure.legend(loc="outside right upper")

@@ -1,10 +1,13 @@
-"""Single runs to look at: which of MASTER's instances acts, and how a policy's choices follow a drifting world."""
+"""Single runs to look at: which of MASTER's instances acts, and how a policy's choices follow a drifting world.
+
+Shown is the run with the median regret among the first 64 problems of the evaluation with the same seed.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,73 +23,72 @@ from driftformer.threads import one_thread
 
 
 @dataclass(frozen=True)
-class Story:
-    """One agent on the first problem of a world."""
+class SingleRun:
+    """One agent on one problem of a world."""
 
     name: str
     title: str
-    kind: Literal["master", "policy"]
-    preset: Preset
     agent: str
+    preset: Preset
 
 
-STORIES = (
-    Story("master", "MASTER+LinUCB with the paper's constants", "master", High(b=0.018), "master-linucb"),
-    Story(
+_WORLD = High(b=0.018)
+SINGLE_RUNS = (
+    SingleRun("policy-cosine", "policy:cosine, trained on a range of frequencies", "policy:cosine", _WORLD),
+    SingleRun("policy-drift", "policy:drift, trained on many kinds of change", "policy:drift", _WORLD),
+    SingleRun("policy-high", "policy:high, trained at four other frequencies", "policy:high", _WORLD),
+    SingleRun("master", "MASTER+LinUCB with the paper's constants", "master-linucb", _WORLD),
+    SingleRun(
         "master-eager",
         "MASTER+LinUCB whose tests fire at a hundredth of the paper's threshold",
-        "master",
-        High(b=0.018),
         "master@base=linucb,test_scale=0.01",
+        _WORLD,
     ),
-    Story("policy-high", "policy:high, trained at four other frequencies", "policy", High(b=0.018), "policy:high"),
-    Story("policy-drift", "policy:drift, trained on many kinds of change", "policy", High(b=0.018), "policy:drift"),
-    Story("policy-cosine", "policy:cosine, trained on a range of them", "policy", High(b=0.018), "policy:cosine"),
 )
 
 
-def tell(story: Story, path: Path, seed: int) -> None:
-    """Play it and keep what is to be shown."""
-    agent = make_agent(story.agent)
-    key = {"agent": story.agent, "seed": seed, "weights": agent.weights if isinstance(agent, InContext) else None}
-    if path.exists() and _is_of(path, key):
+def play(run: SingleRun, path: Path, seed: int) -> None:
+    """Play 64 problems and store what is to be shown of the median one, unless it is there already."""
+    agent = make_agent(run.agent)
+    key = {"agent": run.agent, "seed": seed, "weights": agent.weights if isinstance(agent, InContext) else None}
+    if path.exists() and key.items() <= read_json(path).items():
         return
-    shown = _policy(story, agent, seed) if isinstance(agent, InContext) else _master(story, seed)
-    write_json(path, {**key, "title": story.title, "kind": story.kind, **shown})
-
-
-def _is_of(path: Path, key: dict[str, Any]) -> bool:
-    found = read_json(path)
-    return all(found.get(name) == value for name, value in key.items())
-
-
-def _master(story: Story, seed: int) -> dict[str, Any]:
-    seen = rollout(build(story.preset), story.agent, seed=seed, trajectories=True).trajectories
-    assert seen is not None
-    arrays = {name: value[0].numpy() for name, value in seen.tensors().items()}
-    restarts = np.flatnonzero(arrays["failed_test"]) + 1
-    return {
-        "active_order": arrays["active_order"].tolist(),
-        "restarts": restarts.tolist(),
-        "regret": _rounded(np.cumsum(arrays["suboptimality"])),
+    environment = build(run.preset)
+    played = rollout(environment, agent, seed=seed, trajectories=True)
+    assert played.trajectories is not None
+    finals = played.regrets[0].regret  # [64]
+    place = int(np.argsort(finals, kind="stable")[(len(finals) - 1) // 2])  # of the two in the middle, the lower one
+    arrays = {name: value[place].numpy() for name, value in played.trajectories.tensors().items()}
+    shown = {
+        "problem": place + 1,
+        "regret": _rounded(np.cumsum(arrays["suboptimality"], dtype=np.float64)),
+        "regret_final": float(finals[place]),
+        "regret_median": float(np.median(finals)),
+        "regret_mean": float(finals.mean()),
+        "runs": len(finals),
+        "best_arm_share": float((arrays["suboptimality"] <= 0).mean()),
     }
+    if isinstance(agent, InContext):
+        shown |= {"kind": "policy"} | _show_policy(run, agent, arrays, place, seed)
+    else:
+        restarts = (np.flatnonzero(arrays["failed_test"]) + 1).tolist()
+        shown |= {"kind": "master", "active_order": arrays["active_order"].tolist(), "restarts": restarts}
+    write_json(path, {**key, "title": run.title, **shown})
 
 
-def _policy(story: Story, agent: InContext, seed: int) -> dict[str, Any]:
-    """The probabilities that it gave all arms in each round of its own run, beside their true mean rewards."""
-    environment = build(story.preset)
+def _show_policy(run: SingleRun, agent: InContext, arrays: dict[str, Any], place: int, seed: int) -> dict[str, Any]:
+    """The probabilities of all arms in each round of the policy's own run, beside their true mean rewards."""
     with one_thread():
-        seen = rollout(environment, agent, seed=seed, trajectories=True).trajectories
-        assert seen is not None
-        problems = unroll(environment, Randomness(seed, (0,))).rows(slice(0, 1))
-        played = Trajectories(seen.arms[:1].long(), seen.rewards[:1])
-        chances = policy_distribution(agent.model(torch.device("cpu")), problems, played).exp()
-    order = problems.means[0, 0].argsort(descending=True)  # the best arm of the first round first
+        problem = unroll(build(run.preset), Randomness(seed, (0,))).rows(slice(place, place + 1))
+        played = Trajectories(
+            torch.from_numpy(arrays["arms"]).long().unsqueeze(0), torch.from_numpy(arrays["rewards"]).unsqueeze(0)
+        )
+        chances = policy_distribution(agent.model(torch.device("cpu")), problem, played).exp()
+    order = problem.means[0, 0].argsort(descending=True)  # the best arm of the first round first
     return {
-        "means": [_rounded(row) for row in problems.means[0][:, order].T.numpy()],
+        "means": [_rounded(row) for row in problem.means[0][:, order].T.numpy()],
         "chances": [_rounded(row) for row in chances[0][:, order].T.numpy()],
         "arms": order.argsort()[played.arms[0]].tolist(),
-        "regret": _rounded(np.cumsum(seen.suboptimality[0].numpy())),
     }
 
 

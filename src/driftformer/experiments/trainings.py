@@ -1,8 +1,8 @@
 """Experiments that train many small policies: how much data, which architecture, and what drift to train on.
 
 At the `quick` scale they are toys for a CPU (4 dimensions, 4 arms, 30 rounds); at the `paper` scale they have the
-paper's problems (32 dimensions, 10 arms, 200 rounds) and want a GPU. Regret is given as a share of what chance loses in
-the same world.
+paper's problems (32 dimensions, 10 arms, 200 rounds) and need a GPU. Regret is given as a share of that of uniformly
+random play in the same world.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SIZES: dict[str, dict[str, Any]] = {
 }
 _SCALES: tuple[ScaleName, ...] = ("quick", "paper")
 _WORLD = {"quick": "tiny", "paper": "full"}
-"""Beginnings of the names of worlds, by scale (see pretraining/worlds.py)."""
+"""Prefixes of the names of worlds, by scale (see pretraining/worlds.py)."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ class Training:
     label: str
     settings: dict[str, Any] = field(hash=False)
     value: float = 0.0
-    """Its place on the axis."""
+    """Its position on the axis."""
     trajectories: int | None = None
-    """How many are collected once and gone through again and again; None: always new ones."""
+    """The size of a dataset that is collected once and reused in every epoch; None: new data in every step."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,23 +48,12 @@ class TrainingExperiment:
     trainings: Mapping[str, tuple[Training, ...]]
     """By scale."""
     worlds: Mapping[str, tuple[str, ...]]
-    """Where they are measured, by scale."""
+    """Where the policies are measured, by scale."""
 
 
-def _kinds(scale: ScaleName) -> dict[str, str]:
-    """The worlds of `training-drift` and what to call them."""
-    kinds = {"still": "worlds at rest", "jumps": "jumps", "cosine": "cosines", "walk": "random walks"}
-    return {f"{_WORLD[scale]}-{kind}": title for kind, title in kinds.items()}
-
-
-def _mixed(scale: ScaleName) -> dict[str, str]:
-    return {f"{_WORLD[scale]}-mixed": "all of them"}
-
-
-def _degrees(scale: ScaleName) -> dict[str, str]:
-    """Those of `training-degree`."""
-    kinds = {"still": "no jumps", "jumps-1": "1 jump", "jumps-3": "3 jumps", "jumps-9": "9 jumps"}
-    return {f"{_WORLD[scale]}-{kind}": title for kind, title in kinds.items()}
+_KINDS = {"still": "stationary worlds", "jumps": "jumps", "cosine": "cosines", "walk": "random walks"}
+_DEGREES = {"still": "no jumps", "jumps-1": "1 jump", "jumps-3": "3 jumps", "jumps-9": "9 jumps"}
+"""Kinds of worlds, with their titles."""
 
 
 def _data(scale: ScaleName, counts: tuple[int, ...]) -> tuple[Training, ...]:
@@ -80,13 +69,10 @@ def _data(scale: ScaleName, counts: tuple[int, ...]) -> tuple[Training, ...]:
     )
 
 
-def _layers(count: int) -> str:
-    return f"{count} layer" + "s" * (count > 1)
-
-
 def _architectures(scale: ScaleName) -> tuple[Training, ...]:
     size = _SIZES[scale]
     deep, wide = size["layers"], size["heads"]
+    relu_half = f"ReLU, {deep // 2} layer" + "s" * (deep > 2)
     variants: dict[str, dict[str, Any]] = {
         "GPT-2": {},
         "1 layer": {"layers": 1},
@@ -95,7 +81,7 @@ def _architectures(scale: ScaleName) -> tuple[Training, ...]:
         f"{4 * wide} heads": {"heads": 4 * wide},
         "paper's form": {"form": "paper", "short": 0.3},
         "ReLU attention": {"backbone": "relu", "rate": size["rate"] / 3},
-        f"ReLU, {_layers(deep // 2)}": {"backbone": "relu", "rate": size["rate"] / 3, "layers": deep // 2},
+        relu_half: {"backbone": "relu", "rate": size["rate"] / 3, "layers": deep // 2},
     }
     return tuple(
         Training(
@@ -107,10 +93,16 @@ def _architectures(scale: ScaleName) -> tuple[Training, ...]:
     )
 
 
-def _trained_on(scale: ScaleName, worlds: Mapping[str, str]) -> tuple[Training, ...]:
+def _trained_on(scale: ScaleName, kinds: Mapping[str, str]) -> tuple[Training, ...]:
+    worlds = {f"{_WORLD[scale]}-{kind}": title for kind, title in kinds.items()}
     return tuple(
         Training(world, f"trained on {title}", {**_SIZES[scale], "worlds": world}) for world, title in worlds.items()
     )
+
+
+def _worlds(*kinds: str) -> dict[str, tuple[str, ...]]:
+    """Where policies are measured, by scale."""
+    return {scale: tuple(f"{_WORLD[scale]}-{kind}" for kind in kinds) for scale in _SCALES}
 
 
 TRAININGS: dict[str, TrainingExperiment] = {
@@ -119,7 +111,7 @@ TRAININGS: dict[str, TrainingExperiment] = {
         TrainingExperiment(
             name="data-scaling",
             title="Regret against the number of pretraining trajectories",
-            question="How much data does a policy need? The main theorem's regret has a part that falls with N.",
+            question="How much data does a policy need? One term of the main theorem's regret falls with N.",
             paper="Theorem 1's T_comp; no figure",
             view="line",
             axis="trajectories N",
@@ -127,37 +119,37 @@ TRAININGS: dict[str, TrainingExperiment] = {
                 "quick": _data("quick", (128, 512, 2_048, 8_192, 32_768)),
                 "paper": _data("paper", (256, 1_024, 4_096, 16_384, 65_536, 262_144)),
             },
-            worlds={"quick": ("tiny-cosine",), "paper": ("full-cosine",)},
+            worlds=_worlds("cosine"),
         ),
         TrainingExperiment(
             name="architecture",
             title="Depth, heads, and softmax against ReLU attention",
-            question="Which parts of the transformer matter? Theory has depth and ReLU attention, practice softmax.",
+            question="Which parts of a transformer matter? Theory uses depth and ReLU attention, practice softmax.",
             paper="the paper's third contribution; no figure",
             view="bars",
             axis="architecture",
             trainings={scale: _architectures(scale) for scale in _SCALES},
-            worlds={"quick": ("tiny-cosine",), "paper": ("full-cosine",)},
+            worlds=_worlds("cosine"),
         ),
         TrainingExperiment(
             name="training-drift",
             title="What drift to train on",
-            question="How does the kind of change in the pretraining data matter? The paper leaves this open.",
+            question="How much does the kind of change in the pretraining data matter? The paper leaves this open.",
             paper="the open question of appx-limit-and-dis",
             view="matrix",
             axis="trained on",
-            trainings={scale: _trained_on(scale, _kinds(scale) | _mixed(scale)) for scale in _SCALES},
-            worlds={scale: tuple(_kinds(scale)) for scale in _SCALES},
+            trainings={scale: _trained_on(scale, _KINDS | {"mixed": "all of them"}) for scale in _SCALES},
+            worlds=_worlds(*_KINDS),
         ),
         TrainingExperiment(
             name="training-degree",
             title="How much change to train on",
-            question="And how does its amount matter? Policies trained on no jumps and on more and more of them.",
+            question="How much does the amount of change matter? Policies trained on ever more jumps.",
             paper="the open question of appx-limit-and-dis",
             view="matrix",
             axis="trained on",
-            trainings={scale: _trained_on(scale, _degrees(scale)) for scale in _SCALES},
-            worlds={scale: tuple(_degrees(scale)) for scale in _SCALES},
+            trainings={scale: _trained_on(scale, _DEGREES) for scale in _SCALES},
+            worlds=_worlds(*_DEGREES),
         ),
     )
 }

@@ -1,31 +1,31 @@
-"""Regret and suboptimality curves, grids of them, and regret against what is swept.
+"""Regret and suboptimality curves, one evaluation or several side by side, and regret against a swept setting.
 
 Bands show the standard deviation between runs, as the paper's do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from matplotlib.axes import Axes
 
-from driftformer.evaluation.result import describe
 from driftformer.plots.style import figure_at, looks_of
+from driftformer.simulation.summary import Summary
 
 Kind = Literal["regret", "suboptimality"]
 
 _LABELS: dict[Kind, str] = {"regret": "cumulative dynamic regret", "suboptimality": "suboptimality"}
 
 
-def draw(summary: Mapping[str, Any], path: Path, kind: Kind = "regret") -> None:
-    """One figure of one evaluation."""
+def draw(summary: Summary, path: Path, kind: Kind = "regret") -> None:
+    """One evaluation."""
     with figure_at(path, (6.0, 3.8)) as figure:
         axes = figure.subplots()
         curves(axes, summary, kind)
-        axes.set_title(describe(summary), fontsize=9, loc="left")
+        axes.set_title(summary.title, fontsize=9, loc="left")
         axes.legend()
 
 
@@ -34,7 +34,7 @@ class Column:
     """Some agents of one evaluation."""
 
     title: str
-    summary: Mapping[str, Any]
+    summary: Summary
     agents: Sequence[str]
 
 
@@ -48,38 +48,41 @@ def draw_grid(columns: Sequence[Column], path: Path) -> None:
                 axes = grid[row][place]
                 lines |= curves(axes, column.summary, kind, column.agents)
                 axes.set_ylabel(_LABELS[kind] if place == 0 else "")
-            grid[0][place].set_title(column.title, loc="left")
+            grid[0][place].set_title(f"{column.title} ({column.summary.runs} runs)", loc="left")
         figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=min(len(lines), 6))
 
 
-def draw_sweep(axis: str, places: Sequence[float], summaries: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Regret after all rounds against what is swept, with standard errors."""
+def draw_sweep(axis: str, values: Sequence[float], summaries: Sequence[Summary], path: Path) -> None:
+    """Regret after the last round against a swept setting, with standard errors."""
     with figure_at(path, (7.0, 4.2)) as figure:
         axes = figure.subplots()
-        names = list(dict.fromkeys(name for summary in summaries for name in summary["agents"]))
+        names = list(dict.fromkeys(name for summary in summaries for name in summary.agents))
         for name, (colour, style) in looks_of(names).items():
-            known = [(place, one["agents"][name]) for place, one in zip(places, summaries, strict=True)]
-            x, means = [place for place, _ in known], [row["regret_mean"] for _, row in known]
-            errors = [row["regret_stderr"] or 0.0 for _, row in known]
-            axes.errorbar(x, means, errors, color=colour, linestyle=style, marker="o", markersize=3, label=name)
-        axes.set(xlabel=axis, ylabel="dynamic regret after all rounds", ylim=(0, None))
+            rows = [summary.agents[name] for summary in summaries]
+            means, errors = [row.regret_mean for row in rows], [row.regret_stderr or 0.0 for row in rows]
+            axes.errorbar(values, means, errors, color=colour, linestyle=style, marker="o", markersize=3, label=name)
+        axes.set(xlabel=axis, ylabel="dynamic regret after the last round", ylim=(0, None))
+        axes.set_title(f"{summaries[0].runs} runs each", fontsize=9, loc="left")
         figure.legend(*axes.get_legend_handles_labels(), loc="outside right upper")
 
 
-def curves(axes: Axes, summary: Mapping[str, Any], kind: Kind, names: Sequence[str] | None = None) -> dict[str, Any]:
-    """Draw some agents of a summary, or all of them; the lines by agent."""
-    agents = summary["agents"]
-    names = list(agents) if names is None else names
-    rounds = range(1, summary["horizon"] + 1)
-    lines = {}
-    for name, (colour, style) in looks_of(names).items():
-        mean, std = agents[name][f"{kind}_curve"], agents[name][f"{kind}_curve_std"]
+def curves(axes: Axes, summary: Summary, kind: Kind, names: Sequence[str] | None = None) -> dict[str, Any]:
+    """Draw all agents of a summary, or some; the lines by agent."""
+    rounds = range(1, summary.horizon + 1)
+    lines, top = {}, 0.0
+    for name, (colour, style) in looks_of(list(summary.agents) if names is None else names).items():
+        row = summary.agents[name]
+        if kind == "regret":
+            mean, std = row.regret_curve, row.regret_curve_std
+        else:
+            mean, std = row.suboptimality_curve, row.suboptimality_curve_std
         lines[name] = axes.plot(rounds, mean, linestyle=style, color=colour, label=name, linewidth=1.4)[0]
         low = [max(0.0, m - s) for m, s in zip(mean, std, strict=True)]
         high = [m + s for m, s in zip(mean, std, strict=True)]
         axes.fill_between(rounds, low, high, color=colour, alpha=0.12, linewidth=0)
+        top = max(top, *mean)
     axes.set_xlabel("round t")
     axes.set_ylabel(_LABELS[kind])
-    axes.set_xlim(1, max(summary["horizon"], 2))
-    axes.set_ylim(0, None if any(any(agents[name][f"{kind}_curve"]) for name in names) else 1)
+    axes.set_xlim(1, max(summary.horizon, 2))
+    axes.set_ylim(0, None if top else 1)
     return lines

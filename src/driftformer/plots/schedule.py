@@ -1,4 +1,4 @@
-"""Pictures of MASTER at work: the window schedule of a block, and one run with its restarts."""
+"""MASTER at work: the window schedule of a block, and one run with its restarts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TESTS = {1: ("#0072B2", "restart by Test 1"), 2: ("#CC79A7", "restart by Test 2
 
 
 def draw_schedule(scheduler: WindowScheduler, rounds: Sequence[Schedule], path: Path) -> None:
-    """One block as in the paper's figure of WS: scheduled pale, active strong, its pieces joined by dashes."""
+    """One block as in the paper's figure of WS: scheduled pale, active strong, with dashes between its pieces."""
     with figure_at(path, (max(6.0, len(rounds) * 0.45), 0.6 * scheduler.orders + 1.3)) as figure:
         axes = figure.subplots()
         live = np.stack([one.live[0].numpy() for one in rounds], axis=1)  # [M, T]
@@ -54,12 +54,12 @@ def _instance(axes: Axes, order: int, first: int, last: int, active: NDArray[np.
     for t in mine:
         axes.add_patch(Rectangle((t, order + 0.08), 1, 0.64, facecolor=_STRONG, edgecolor="white", linewidth=0.5))
     for before, after in pairwise(mine):
-        if after > before + 1:  # active again after a lower order had its turn: the same instance goes on
+        if after > before + 1:  # the same instance resumes after a lower order had its turn
             axes.plot([before + 1, after], [order + 0.4] * 2, "--", color=_STRONG, linewidth=1.2)
 
 
 def draw_equivalence(rounds: int, window: int, path: Path) -> None:
-    """Which rounds each round may learn from: under adjacent windows (WS), and under a sliding window."""
+    """Which rounds each round may learn from, with adjacent windows (WS) and with a sliding window."""
     now, past = np.meshgrid(np.arange(rounds), np.arange(rounds), indexing="ij")
     adjacent = (past < now) & (past // window == now // window)
     sliding = (past < now) & (past >= now - window)
@@ -80,7 +80,7 @@ def draw_equivalence(rounds: int, window: int, path: Path) -> None:
 
 
 def draw_run(trajectory: Mapping[str, NDArray[Any]], title: str, path: Path) -> None:
-    """One problem: rewards and regret, the active order if there is one, and where the agent began again."""
+    """One problem: rewards and regret, the active order if there is one, and the restarts."""
     arrays = {name: values[0] for name, values in trajectory.items()}
     rounds = np.arange(1, len(arrays["rewards"]) + 1)
     restarts = _restarts(arrays)
@@ -108,8 +108,8 @@ def draw_run(trajectory: Mapping[str, NDArray[Any]], title: str, path: Path) -> 
 
 
 def _restarts(arrays: Mapping[str, NDArray[Any]]) -> list[tuple[int, tuple[str, str]]]:
-    """The rounds after which an agent began again, from 0 if before all, and how to draw them."""
+    """The rounds after which an agent restarted (0: before the first), and how to draw them."""
     if "failed_test" in arrays:
         return [(int(t) + 1, _TESTS[int(arrays["failed_test"][t])]) for t in np.flatnonzero(arrays["failed_test"])]
     marks = arrays.get("restarted", np.zeros(0))
-    return [(int(t), ("#0072B2", "restart")) for t in np.flatnonzero(marks)]  # marked is the first round after it
+    return [(int(t), ("#0072B2", "restart")) for t in np.flatnonzero(marks)]  # the mark is on the first round after it

@@ -1,7 +1,7 @@
 """One look for every figure: the same agent has the same colour in all of them.
 
-Colours are of Okabe and Ito's and of Tol's palettes, which colour-blind readers can tell apart; agents that share a
-colour differ in line style.
+The colours are from the palettes of Okabe and Ito and of Tol, which colour-blind readers can tell apart; agents that
+share a colour differ in line style.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _LOOK: Any = {
 
 
 def looks_of(names: Sequence[str]) -> dict[str, tuple[str, Any]]:
-    """Colour and line style of each agent: the colour by its name, the style by its options."""
+    """Colour and line style of each agent: the colour by its name, the style by its place among those that share it."""
     seen: dict[str, int] = {}
     looks = {}
     for name in names:
@@ -68,18 +68,18 @@ def looks_of(names: Sequence[str]) -> dict[str, tuple[str, Any]]:
 
 
 def colour_of(agent: str) -> str:
-    """The same colour for the same agent everywhere; others share a few."""
+    """An agent's colour, the same in every figure; unknown agents share a few."""
     base = agent.partition("@")[0]
     return COLOURS.get(base) or _OTHERS[sum(map(ord, base)) % len(_OTHERS)]
 
 
 @contextmanager
 def figure_at(path: Path, size: tuple[float, float]) -> Iterator[Figure]:
-    """A figure in our look that is written when the block ends."""
+    """A figure in this style, written when the block ends."""
     known = FigureCanvasAgg.get_supported_filetypes()
     ending = path.suffix.removeprefix(".")
     if ending not in known:
-        raise InputError(f"figure is '{path}', whose ending is no picture format; use .png or .svg")
+        raise InputError(f"figure is '{path}', whose suffix is not an image format; use .png or .svg")
     with matplotlib.rc_context(_LOOK):
         figure = Figure(figsize=size, layout="constrained")
         FigureCanvasAgg(figure)

@@ -72,7 +72,7 @@ def save_state(
     content = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
     about = {"format": _FORMAT, "recipe": _fixed(recipe), "setting": setting, "progress": asdict(state)}
     about["sizes"] = _sizes(recipe)
-    write_atomically(path, withchecksum(save(content), about))
+    write_atomically(path, with_checksum(save(content), about))
 
 
 def _fixed(recipe: Recipe) -> dict[str, Any]:

@@ -1,12 +1,11 @@
-"""One page that shows what was measured: plots to touch, the claims table, and how to get every figure again.
+"""One page that shows what was measured: interactive plots, the table of claims, and how to reproduce every figure.
 
-The page is one file without requests to anywhere: data, style, script and plotly's own script stand in it. It is built
-from what lies in the folder alone, so equal results give equal pages.
+The page is a single file that requests nothing: data, style, script and plotly's own script are embedded. It is built
+from the content of the folder alone, so equal results give equal pages.
 """
 
 from __future__ import annotations
 
-import html
 import json
 from importlib import resources
 from pathlib import Path
@@ -14,8 +13,9 @@ from pathlib import Path
 from plotly.offline import get_plotlyjs
 
 from driftformer.errors import InputError
+from driftformer.report import sections
+from driftformer.report.content import Content, read_content
 from driftformer.report.payload import build_payload
-from driftformer.report.sections import body
 from driftformer.storage.files import write_atomically
 
 REPORT = "report.html"
@@ -24,9 +24,7 @@ REPORT = "report.html"
 def write_report(out: Path) -> Path:
     """The page of a folder that `driftformer reproduce` filled."""
     try:
-        payload = build_payload(out)
-        text = body(payload, out)
-        data = json.dumps(payload, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+        body, data = _render(read_content(out), out)
     except (LookupError, TypeError, AttributeError, ValueError) as error:
         if isinstance(error, InputError):
             raise
@@ -36,9 +34,8 @@ def write_report(out: Path) -> Path:
         ) from error
     page = _asset("page.html")
     for mark, content in {
-        "TITLE": html.escape(payload["title"]),
         "STYLE": _asset("page.css"),
-        "BODY": text,
+        "BODY": body,
         "DATA": data,
         "PLOTLY": get_plotlyjs().replace("</script", "<\\/script"),
         "SCRIPT": _asset("page.js"),
@@ -46,6 +43,16 @@ def write_report(out: Path) -> Path:
         page = page.replace(f"<!--{mark}-->", content)
     write_atomically(out / REPORT, page.encode())
     return out / REPORT
+
+
+def headlines(out: Path) -> list[tuple[str, str]]:
+    """A title and a line of numbers for each of the paper's worlds in a folder."""
+    return sections.headlines(read_content(out))
+
+
+def _render(content: Content, out: Path) -> tuple[str, str]:
+    data = json.dumps(build_payload(content), separators=(",", ":"), allow_nan=False)
+    return sections.body(content, out), data.replace("<", "\\u003c")
 
 
 def _asset(name: str) -> str:

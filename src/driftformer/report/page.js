@@ -5,7 +5,7 @@ const dark = matchMedia("(prefers-color-scheme: dark)");
 const METRICS = {
   regret: "cumulative dynamic regret",
   suboptimality: "suboptimality",
-  relative: "regret, in multiples of the oracle's",
+  relative: "regret relative to the oracle's",
 };
 const DASHES = ["solid", "dash", "dot", "dashdot", "longdash"];
 const redraws = [];
@@ -89,7 +89,8 @@ function sweepTraces(experiment, agents) {
       x: cases.map((one) => one.value), y: cases.map((one) => one.agents[agent].mean), type: "scatter",
       mode: "lines+markers", name: agent, line: { color: tone, width: 2, dash: dash[agent] },
       error_y: { type: "data", array: cases.map((one) => one.agents[agent].stderr), color: tone, thickness: 1 },
-      hovertemplate: `${agent}<br>${experiment.axis} %{x}: %{y:.4g}<extra></extra>`,
+      customdata: cases.map((one) => one.agents[agent].text),
+      hovertemplate: `${agent}<br>${experiment.axis} %{x}: %{customdata}<extra></extra>`,
     };
   });
 }
@@ -105,8 +106,8 @@ function choices(title, kind, name, options, chosen, onChange) {
 }
 
 function spoken(title, metric, testCase, agents) {
-  const ends = agents.map((agent) => `${agent} ${testCase.agents[agent].mean}`).join(", ");
-  return `${title}: ${METRICS[metric]} by round. Dynamic regret after the last round: ${ends}.`;
+  const ends = agents.map((agent) => `${agent} ${testCase.agents[agent].text}`).join(", ");
+  return `${title}: ${METRICS[metric]} by round. Dynamic regret after the last round, over ${testCase.runs} problems: ${ends}.`;
 }
 
 function setUp(experiment) {
@@ -129,7 +130,7 @@ function setUp(experiment) {
       const agents = known.filter((agent) => !hidden.has(agent));
       const div = drawn[place];
       if (swept) {
-        const y = { title: { text: "dynamic regret after all rounds" }, rangemode: "tozero" };
+        const y = { title: { text: "dynamic regret after the last round" }, rangemode: "tozero" };
         div.setAttribute("aria-label", `Dynamic regret of ${agents.join(", ")} against ${experiment.axis}; numbers below.`);
         Plotly.react(div, sweepTraces(experiment, agents), layout({ xaxis: { title: { text: experiment.axis } }, yaxis: y }),
           CONFIG);
@@ -165,61 +166,61 @@ function setUp(experiment) {
   draw();
 }
 
-function drawPolicy(div, story) {
-  const rounds = story.arms.map((_, place) => place + 1);
-  const lines = story.means.map((mean, arm) => ({
+function drawPolicy(div, run) {
+  const rounds = run.arms.map((_, place) => place + 1);
+  const lines = run.means.map((mean, arm) => ({
     x: rounds, y: mean, type: "scatter", mode: "lines", line: { width: 1.5, color: `hsl(${arm * 32},55%,55%)` },
-    hovertemplate: `arm ${arm + 1}<br>round %{x} pays %{y:.3g}<extra></extra>`, xaxis: "x", yaxis: "y",
+    hovertemplate: `arm ${arm + 1}<br>round %{x}: %{y:.3g}<extra></extra>`, xaxis: "x", yaxis: "y",
   }));
   const played = {
-    x: rounds, y: story.arms.map((arm, place) => story.means[arm][place]), type: "scatter", mode: "markers",
+    x: rounds, y: run.arms.map((arm, place) => run.means[arm][place]), type: "scatter", mode: "markers",
     marker: { size: 5, color: dark.matches ? "#fff" : "#000" }, hovertemplate: "played in round %{x}<extra></extra>",
     xaxis: "x", yaxis: "y",
   };
   const chances = {
-    z: story.chances, x: rounds, y: story.chances.map((_, arm) => arm + 1), type: "heatmap", colorscale: "Viridis", zmin: 0,
-    zmax: 1, xaxis: "x", yaxis: "y2", colorbar: { title: { text: "chance" }, len: 0.45, y: 0.2, thickness: 12 },
+    z: run.chances, x: rounds, y: run.chances.map((_, arm) => arm + 1), type: "heatmap", colorscale: "Viridis", zmin: 0,
+    zmax: 1, xaxis: "x", yaxis: "y2", colorbar: { title: { text: "probability" }, len: 0.45, y: 0.2, thickness: 12 },
     hovertemplate: "round %{x}, arm %{y}: %{z:.2f}<extra></extra>",
   };
   const frame = layout({
-    xaxis: { title: { text: "round t" }, anchor: "y2" }, yaxis: { domain: [0.5, 1], title: { text: "mean pay" } },
+    xaxis: { title: { text: "round t" }, anchor: "y2" }, yaxis: { domain: [0.5, 1], title: { text: "mean reward" } },
     yaxis2: { domain: [0, 0.42], title: { text: "arm" }, dtick: 1, autorange: "reversed" },
-    title: { text: `dots: played; dynamic regret ${story.regret[story.regret.length - 1]}`, font: { size: 13 }, x: 0.02 },
+    title: { text: "lines: arms; dots: the arm played", font: { size: 13 }, x: 0.02 },
   });
   Plotly.react(div, [...lines, played, chances], frame, CONFIG);
 }
 
-function drawMaster(div, story) {
-  const rounds = story.active_order.map((_, place) => place + 1);
+function drawMaster(div, run) {
+  const rounds = run.active_order.map((_, place) => place + 1);
   const orders = {
-    x: rounds, y: story.active_order, type: "scatter", mode: "lines+markers", marker: { size: 4 },
+    x: rounds, y: run.active_order, type: "scatter", mode: "lines+markers", marker: { size: 4 },
     line: { shape: "hvh", width: 1.5, color: "#009E73" }, hovertemplate: "round %{x}: order %{y}<extra></extra>", yaxis: "y",
   };
   const regret = {
-    x: rounds, y: story.regret, type: "scatter", mode: "lines", line: { width: 2, color: "#0072B2" }, yaxis: "y2",
+    x: rounds, y: run.regret, type: "scatter", mode: "lines", line: { width: 2, color: "#0072B2" }, yaxis: "y2",
     hovertemplate: "round %{x}: regret %{y:.4g}<extra></extra>",
   };
-  const marks = story.restarts.map((t) => ({
+  const marks = run.restarts.map((t) => ({
     type: "line", x0: t + 0.5, x1: t + 0.5, yref: "paper", y0: 0, y1: 1, line: { color: "#D55E00", width: 1.5, dash: "dash" },
   }));
   const frame = layout({
     xaxis: { title: { text: "round t" }, anchor: "y2" }, yaxis: { domain: [0.5, 1], title: { text: "active order" }, dtick: 1 },
     yaxis2: { domain: [0, 0.42], title: { text: "dynamic regret" }, rangemode: "tozero" }, shapes: marks,
-    title: { text: `${story.restarts.length} restarts (dashed)`, font: { size: 13 }, x: 0.02 },
+    title: { text: `restarts (dashed): ${run.restarts.length}`, font: { size: 13 }, x: 0.02 },
   });
   Plotly.react(div, [orders, regret], frame, CONFIG);
 }
 
-function setUpStories() {
-  const select = document.getElementById("story");
-  const div = document.getElementById("story-plot");
+function setUpSingleRuns() {
+  const select = document.getElementById("single-run");
+  const div = document.getElementById("single-run-plot");
   const draw = () => {
-    const story = data.stories[select.value];
-    div.setAttribute("aria-label", `${story.title}: one run; its dynamic regret is ${story.regret[story.regret.length - 1]}.`);
-    if (story.kind === "policy") drawPolicy(div, story);
-    else drawMaster(div, story);
+    const run = data.single_runs[select.value];
+    document.getElementById("single-run-caption").textContent = run.caption;
+    div.setAttribute("aria-label", `${run.title}. ${run.caption}`);
+    if (run.kind === "policy") drawPolicy(div, run);
+    else drawMaster(div, run);
   };
-  select.value = data.stories["policy-cosine"] ? "policy-cosine" : select.value;
   select.addEventListener("change", draw);
   redraws.push(draw);
   draw();
@@ -232,7 +233,7 @@ function trainedFigure(experiment) {
     const shares = experiment.rows.map((row) => worlds.map((world) => row.worlds[world].mean));
     return [[{
       z: shares, x: worlds, y: labels, type: "heatmap", colorscale: "Viridis", zmin: 0, zmax: 1, texttemplate: "%{z:.2f}",
-      colorbar: { title: { text: "share of chance" }, thickness: 12 }, hovertemplate: "%{y}, on %{x}: %{z:.3f}<extra></extra>",
+      colorbar: { title: { text: "share of chance's" }, thickness: 12 }, hovertemplate: "%{y}, on %{x}: %{z:.3f}<extra></extra>",
     }], { xaxis: { title: { text: "measured on" } }, yaxis: { autorange: "reversed" } }];
   }
   const found = experiment.rows.map((row) => row.worlds[worlds[0]]);
@@ -252,7 +253,7 @@ function trainedFigure(experiment) {
     xref: "paper", x: 1, xanchor: "right", y, yanchor: "bottom", text: agent, showarrow: false, font: { color: tone, size: 11 },
   }));
   const axis = { title: { text: experiment.axis }, ...(swept ? { type: "log" } : {}) };
-  return [[policy], { xaxis: axis, yaxis: { title: { text: "regret, share of chance's" }, rangemode: "tozero" }, shapes, annotations }];
+  return [[policy], { xaxis: axis, yaxis: { title: { text: "regret as a share of chance's" }, rangemode: "tozero" }, shapes, annotations }];
 }
 
 function setUpTrained(experiment) {
@@ -268,5 +269,5 @@ function setUpTrained(experiment) {
 
 data.experiments.forEach(setUp);
 data.trainings.forEach(setUpTrained);
-setUpStories();
+setUpSingleRuns();
 dark.addEventListener("change", () => redraws.forEach((draw) => draw()));

@@ -66,8 +66,8 @@ class RegretRecorder:
         bad = ~np.isfinite(block).all(axis=1)
         if bad.any():
             raise InputError(
-                f"values are NaN or infinite in round {self._seen + int(bad.argmax()) + 1}; the environment and its drift "
-                "must keep them finite"
+                f"values are NaN or infinite in round {self._seen + int(bad.argmax()) + 1}; the environment, and its "
+                "drift, must keep them finite"
             )
         if self._earned is not None and not bool(self._earned.isfinite().all()):
             raise InputError(

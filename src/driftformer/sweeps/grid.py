@@ -5,14 +5,13 @@ A grid is written as flags (`--vary b=0,0.01 --vary agent.alpha=0.5,1`) or as a 
     environment: high
     agents: [linucb, thompson, discounted-linucb@gamma=0.9]
     vary:
-      horizon: 200                 # one value: set, not varied
+      horizon: 200                 # a single value is set, not varied
       b: [0, 0.01, 0.018]
-      agent.alpha: [0.5, 1, 2]     # of those agents that have it; the others play once
+      agent.alpha: [0.5, 1, 2]     # of the agents that have it; the others play once
     runs: 200
     seed: 0
 
-A file may come from anyone: it is refused by its size and depth before anything is built of it, and only plain values
-are read.
+A file may come from anyone: its size and depth are checked before it is parsed, and only plain values are read.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from driftformer.environments.presets import PRESETS
 from driftformer.errors import InputError, require_count, unknown_name
 
 OPTION = "agent."
-"""Names that begin so are options of agents, the others fields of the environment."""
+"""The prefix of options of agents; other names are fields of the environment."""
 
 LARGEST = 100_000
 """Rows of a grid: cells times agents."""
@@ -59,7 +58,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Grid:
-    """Every cell is an environment, and every agent plays in all of them."""
+    """Each cell is an environment, and every agent plays in all of them."""
 
     environment: str
     agents: tuple[str, ...]
@@ -75,7 +74,7 @@ class Grid:
 
     @property
     def varied(self) -> list[str]:
-        """What has more than one value: the axes of a figure."""
+        """The names with more than one value: the axes of a figure."""
         return [name for name, values in self.vary.items() if len(values) > 1]
 
     def cells(self) -> Iterator[dict[str, Any]]:
@@ -84,7 +83,7 @@ class Grid:
             yield dict(zip(self.fields, values, strict=True))
 
     def variants(self) -> list[Variant]:
-        """Each agent with each combination of those varied options that it has."""
+        """Each agent with each combination of the varied options that it has."""
         found = []
         for agent in self.agents:
             own = {name: values for name, values in self.options.items() if name in options_of(agent)}
@@ -93,7 +92,7 @@ class Grid:
 
     @property
     def size(self) -> int:
-        """Rows, counted without making them."""
+        """The number of rows, without making them."""
         cells = math.prod(map(len, self.fields.values()))
         variants = sum(
             math.prod(len(values) for name, values in self.options.items() if name in options_of(agent))
@@ -103,7 +102,7 @@ class Grid:
 
 
 def options_of(agent: str) -> dict[str, Any]:
-    """The options of an agent, with their defaults, by the name it was asked for by."""
+    """The options of an agent, with their defaults, by its name."""
     name = agent.partition("@")[0]
     if name.startswith(POLICY):
         return POLICY_OPTIONS
@@ -114,7 +113,7 @@ def options_of(agent: str) -> dict[str, Any]:
 
 
 def make_grid(environment: str, agents: Sequence[str], vary: Mapping[str, Any]) -> Grid:
-    """A grid of values in their types; refuses names that nothing has, and more rows than anyone could mean."""
+    """A grid of typed values; refuses unknown names and too many rows."""
     if environment not in PRESETS:
         raise unknown_name("environment", str(environment), PRESETS)
     if not agents:
@@ -131,9 +130,11 @@ def make_grid(environment: str, agents: Sequence[str], vary: Mapping[str, Any]) 
         typed[name] = _values(name, values, default)
     grid = Grid(environment, tuple(agents), typed)
     if not grid.varied:
-        raise InputError("vary names nothing with two values; write --vary b=0,0.01, or use driftformer evaluate")
+        raise InputError("vary has nothing with two values; write --vary b=0,0.01, or use driftformer evaluate")
     if grid.size > LARGEST:
-        raise InputError(f"the grid has {grid.size:,} cells times agents; give fewer values, {LARGEST:,} at the most")
+        raise InputError(
+            f"the grid has {grid.size:,} rows (cells times agents), more than {LARGEST:,}; give fewer values"
+        )
     return grid
 
 
@@ -146,18 +147,18 @@ def _known(kind: str, name: str, known: Mapping[str, Any]) -> Any:
 def _refuse_fixed(option: str, agents: Sequence[str]) -> None:
     for agent in agents:
         if any(part.startswith(f"{option}=") for part in agent.partition("@")[2].split(",")):
-            raise InputError(f"agents: '{agent}' sets {option}, which vary changes; drop one of the two")
+            raise InputError(f"agents: '{agent}' sets {option}, which vary changes too; drop one of the two")
 
 
 def _values(name: str, values: Any, default: Any) -> tuple[Any, ...]:
-    """One or more values in the type of the default, each once."""
+    """One or more different values, in the type of the default."""
     listed = values if isinstance(values, (list, tuple)) else [values]
     if isinstance(default, tuple):
-        raise InputError(f"vary: {name} is a list itself and cannot be varied; vary another field")
+        raise InputError(f"vary: {name} takes a list and cannot be varied; vary another field")
     if not listed:
         raise InputError(f"vary: {name} has no values; give at least one")
     if len(listed) > LARGEST:
-        raise InputError(f"vary: {name} has {len(listed):,} values; give fewer, {LARGEST:,} at the most")
+        raise InputError(f"vary: {name} has {len(listed):,} values; give at most {LARGEST:,}")
     typed = tuple(_value(name, value, type(default)) for value in listed)
     for value, count in Counter(typed).items():
         if count > 1:
@@ -181,21 +182,21 @@ def _value(name: str, value: Any, kind: type) -> Any:
 
 
 def read_flags(written: Sequence[str]) -> dict[str, list[str]]:
-    """What `--vary name=value,value` says."""
+    """Names and values of `--vary name=value,value`."""
     vary: dict[str, list[str]] = {}
     for word in written:
         name, equals, values = word.partition("=")
         if not equals or not name or not values:
-            raise InputError(f"vary: '{word}' is no field with values; write --vary b=0,0.01,0.018")
+            raise InputError(f"vary: '{word}' is not of the form name=value,value; write --vary b=0,0.01,0.018")
         if name in vary:
-            raise InputError(f"vary: {name} stands twice; give all of its values at once")
+            raise InputError(f"vary: {name} is given twice; give all of its values at once")
         vary[name] = values.split(",")
     return vary
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What a command or a file asks for."""
+    """A grid, and how often to play it."""
 
     grid: Grid
     runs: int = 200
@@ -210,11 +211,13 @@ def asked_for(
     runs: int | None,
     seed: int | None,
 ) -> Asked:
-    """A grid from a file or from flags; the runs and the seed of flags go before those of a file."""
+    """A grid from a file or from flags; runs and seed given as flags override those of the file."""
     if file is None and environment is None:
-        raise InputError("neither grid nor environment is given; write --environment high --vary b=0,0.01, or --grid")
+        raise InputError(
+            "neither grid nor environment is given; write --environment high --vary b=0,0.01, or --grid FILE"
+        )
     if file is not None and (environment or vary or agents):
-        raise InputError("grid is a file and flags name a grid too; give --grid, or --environment, --vary, --agents")
+        raise InputError("grid is given both as a file and as flags; give --grid, or --environment and --vary")
     if file is not None:
         asked = read_file(file)
     else:
@@ -225,9 +228,9 @@ def asked_for(
 def read_file(path: Path) -> Asked:
     """A grid from a YAML file."""
     if not path.is_file():
-        raise InputError(f"grid is '{path}', which is no file; name a YAML file")
+        raise InputError(f"grid is '{path}', which is not a file; name a YAML file")
     if (size := path.stat().st_size) > _LARGEST_FILE:
-        raise InputError(f"grid file {path} has {size:,} bytes; {_LARGEST_FILE:,} are the most that is read")
+        raise InputError(f"grid file {path} has {size:,} bytes; at most {_LARGEST_FILE:,} are read")
     try:
         text = path.read_text(encoding="utf-8")
         _check_shape(path, text)
@@ -252,18 +255,18 @@ def read_file(path: Path) -> Asked:
 
 
 class _Strict(yaml.SafeLoader):  # type: ignore[misc]
-    """YAML's safe loader, which alone would take the last of several equal keys without a word."""
+    """YAML's safe loader, which by itself silently takes the last of several equal keys."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         for key, count in Counter(str(key.value) for key, _ in node.value).items():
             if count > 1:
-                raise ValueError(f"'{key[:60]}' stands there twice")
+                raise ValueError(f"'{key[:60]}' is there twice")
         made: dict[Any, Any] = super().construct_mapping(node, deep)
         return made
 
 
 def _check_shape(path: Path, text: str) -> None:
-    """Refuse what is nested deeply or refers to itself, from the mere stream of marks."""
+    """Refuse deep nesting and aliases while only scanning the text."""
     depth = 0
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
         if isinstance(event, yaml.AliasEvent):

@@ -6,15 +6,17 @@
     OUT/regret.png, .svg     a heatmap of two varied fields, or lines along one
     OUT/events.jsonl         what happened: starts, retries, ends
 
-All cells share the seed, so the same problems and noise stand behind every row, as far as their sizes are the same. The
-tasks of all cells form one stream: many small cells keep as many workers busy as one large one.
+All cells share the seed, so every row has the same problems and noise, as far as their sizes agree. The tasks of all
+cells form one stream, so many small cells keep as many workers busy as one large one.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
+import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -24,17 +26,19 @@ import pyarrow.parquet as pq
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from driftformer.environments.registry import make_env
+from driftformer.agents.registry import label
+from driftformer.environments.presets import make_env
 from driftformer.errors import InputError, require_count
 from driftformer.evaluation.plan import Plan
-from driftformer.evaluation.progress import Progress, told_by
+from driftformer.evaluation.progress import Progress, log_and_show
+from driftformer.plots import sweeps as figures
 from driftformer.randomness import CHUNK
-from driftformer.simulation.chunks import Task, chunks_for, compute
+from driftformer.simulation.chunks import Outcome, Task, compute
 from driftformer.simulation.engines import Engine, opened
-from driftformer.storage.checksum import json_checksum
+from driftformer.simulation.numbers import number
 from driftformer.storage.events import EVENTS, sitting
 from driftformer.storage.files import is_partial, tidy, write_atomically, write_json
-from driftformer.sweeps.grid import OPTION, Grid, Variant
+from driftformer.sweeps.grid import OPTION, Grid
 
 ABOUT = "sweep.json"
 TABLE = "table.parquet"
@@ -56,7 +60,7 @@ _SHOWN = 30
 """Rows that are printed."""
 
 _NINETY_FIVE = 1.959963984540054
-"""Standard errors to either side of a 95% interval of a mean."""
+"""Standard errors on either side of a 95% interval of a mean."""
 
 
 def sweep(
@@ -70,30 +74,31 @@ def sweep(
     address: str | None = None,
     progress: bool | None = None,
 ) -> list[Row]:
-    """Play what is missing and write the table; `workers`, `engine` and `address` are those of `evaluate`."""
+    """Compute what is missing and write the table; `workers`, `engine` and `address` are those of `evaluate`."""
     require_count("runs", runs)
     require_count("seed", seed, 0, most=2**63)
-    variants = grid.variants()
     _check_folder(out)
     tidy(out)
-    horizons = [_check_cell(grid, variants, settings, out, runs, seed) for settings in grid.cells()]
+    missing: Counter[str] = Counter()  # rounds, by agent
+    chunks = 0
+    for settings in grid.cells():  # before anything is computed: can it be played, and are stored results whole?
+        plan = _plan(grid, settings, out, runs, seed, stored=False)
+        chunks += plan.chunks_missing
+        for name, agent in plan.players.items():
+            missing[label(agent)] += len(plan.missing(name)) * CHUNK * plan.environment.horizon
     asked = {"environment": grid.environment, "agents": grid.agents, "vary": grid.vary, "runs": runs, "seed": seed}
     if not (out / ABOUT).exists():
         write_json(out / ABOUT, asked)
-    chunks = len(chunks_for(runs)) * len(variants)
-    total = sum(chunks * CHUNK * horizon for horizon in horizons)
     about: dict[str, Any] = {"rows": grid.size, "runs": runs, "seed": seed}
     with (
         opened(engine, workers, address) as crew,
         sitting(out, engine=crew.name, **about) as events,
-        Progress(total, f"{len(horizons):,} cells", progress, chunks=chunks * len(horizons)) as bar,
+        Progress(missing, f"{grid.size:,} rows", progress, crew.workers if chunks else 1, chunks=chunks) as bar,
     ):
-        cells = _Cells(grid, variants, out, runs, seed, crew, bar)
-        for task, outcome in crew.run(
-            compute, cells.tasks(), lambda task, rounds: bar.advance(rounds), told_by(events, bar)
-        ):
+        cells = _Cells(grid, out, runs, seed)
+        for task, outcome in crew.run(compute, cells.tasks(crew), bar.played, log_and_show(events, bar)):
             cells.take(task, outcome)
-            bar.finish_chunks(len(task.chunks))
+            bar.finished(task)
     rows = [row for place in sorted(cells.rows) for row in cells.rows[place]]
     write_json(out / ABOUT, asked)
     write_table(rows, out / TABLE)
@@ -101,103 +106,70 @@ def sweep(
 
 
 def _check_folder(out: Path) -> None:
-    """Refuse one that holds other things."""
+    """Refuse a folder that holds something else."""
     if out.exists() and not out.is_dir():
         raise InputError(f"out is '{out}', which is a file; name a folder")
     if not (out / ABOUT).exists() and out.exists():
         foreign = [path.name for path in out.iterdir() if path.name != EVENTS and not is_partial(path)]
         if foreign:
-            raise InputError(f"out is '{out}', a folder that is not empty and holds no sweep; name a new or empty one")
+            raise InputError(f"out is '{out}', which is not empty and holds no sweep; name a new or empty folder")
 
 
-def _check_cell(
-    grid: Grid, variants: list[Variant], settings: Mapping[str, Any], out: Path, runs: int, seed: int
-) -> int:
-    """See that a cell can be played and that what is there of it is whole, before any is; its horizon."""
-    environment, folder = make_env(grid.environment, **settings), _folder(out, settings)
-    Plan(environment, _written(variants), runs=runs, seed=seed, out=folder if folder.exists() else None)
-    return environment.horizon
+def _plan(grid: Grid, settings: Mapping[str, Any], out: Path, runs: int, seed: int, stored: bool = True) -> Plan:
+    """The evaluation of one cell; unless it is `stored`, only what is there is looked at."""
+    folder = out / "cells" / cell_name(settings)
+    agents = [variant.written for variant in grid.variants()]
+    environment = make_env(grid.environment, **settings)
+    return Plan(environment, agents, runs=runs, seed=seed, out=folder if stored or folder.exists() else None)
 
 
-def _folder(out: Path, settings: Mapping[str, Any]) -> Path:
-    return out / "cells" / cell_name(settings)
-
-
-def _written(variants: list[Variant]) -> list[str]:
-    return [variant.written for variant in variants]
-
-
-@dataclass
-class _Cell:
-    """One environment under way."""
-
-    place: int
-    settings: Mapping[str, Any]
-    plan: Plan
-    left: int
-
-
-@dataclass
 class _Cells:
-    """All environments of a grid: planned when their turn comes, forgotten when their rows are there."""
+    """All environments of a grid: planned when their turn comes, forgotten when their rows are done."""
 
-    grid: Grid
-    variants: list[Variant]
-    out: Path
-    runs: int
-    seed: int
-    crew: Engine
-    bar: Progress
-    rows: dict[int, list[Row]] = field(default_factory=dict)
-    _of: dict[int, _Cell] = field(default_factory=dict)  # by the identity of tasks that are under way
+    def __init__(self, grid: Grid, out: Path, runs: int, seed: int) -> None:
+        self._grid, self._out, self._runs, self._seed = grid, out, runs, seed
+        self._variants = grid.variants()
+        self._under_way: dict[int, tuple[int, dict[str, Any], Plan]] = {}  # cells, by the identity of their tasks
+        self.rows: dict[int, list[Row]] = {}  # by the cell's place
 
-    def tasks(self) -> Iterator[Task]:
-        share: int | None = None
-        for place, settings in enumerate(self.grid.cells()):
-            environment = make_env(self.grid.environment, **settings)
-            folder = _folder(self.out, settings)
-            plan = Plan(environment, _written(self.variants), runs=self.runs, seed=self.seed, out=folder)
-            known = plan.chunks - plan.chunks_missing
-            self.bar.skip(known * CHUNK * environment.horizon, known)
-            cell = _Cell(place, settings, plan, 0)
+    def tasks(self, crew: Engine) -> Iterator[Task]:
+        for place, settings in enumerate(self._grid.cells()):
+            plan = _plan(self._grid, settings, self._out, self._runs, self._seed)
             if not plan.chunks_missing:
-                self._finish(cell)
+                self._finish(place, settings, plan)
                 continue
-            if share is None:  # workers for each cell's agent, if all cells are under way at once
-                share = max(1, -(-self.crew.workers // self.grid.size))
-            tasks = plan.tasks(share)
-            cell.left = len(tasks)
-            self._of |= {id(task): cell for task in tasks}
+            # workers for each agent of a cell, if all cells are under way at once
+            tasks = plan.tasks(max(1, -(-crew.workers // self._grid.size)))
+            self._under_way |= {id(task): (place, settings, plan) for task in tasks}
             yield from tasks
 
-    def take(self, task: Task, outcome: Any) -> None:
-        cell = self._of.pop(id(task))
-        cell.plan.take(task, outcome)
-        cell.left -= 1
-        if not cell.left:
-            self._finish(cell)
+    def take(self, task: Task, outcome: Outcome) -> None:
+        place, settings, plan = self._under_way.pop(id(task))
+        plan.take(task, outcome)
+        if not plan.chunks_missing:
+            self._finish(place, settings, plan)
 
-    def _finish(self, cell: _Cell) -> None:
-        regrets, timing = cell.plan.regrets(), cell.plan.keep_timing()
-        self.rows[cell.place] = [
+    def _finish(self, place: int, settings: Mapping[str, Any], plan: Plan) -> None:
+        regrets, timing = plan.regrets(), plan.keep_timing()
+        self.rows[place] = [
             {
-                "environment": self.grid.environment,
-                **cell.settings,
+                "environment": self._grid.environment,
+                **settings,
                 "agent": variant.agent,
-                **{OPTION + name: variant.options.get(name) for name in self.grid.options},
+                **{OPTION + name: variant.options.get(name) for name in self._grid.options},
                 "label": variant.written,
-                "horizon": cell.plan.environment.horizon,
-                "runs": self.runs,
-                "seed": self.seed,
-                **_measured(float(regret.regret.mean[-1]), float(regret.regret.stderr[-1]), self.runs),
+                "horizon": plan.environment.horizon,
+                "runs": self._runs,
+                "seed": self._seed,
+                **_measured(float(regret.regret.mean[-1]), float(regret.regret.stderr[-1]), self._runs),
                 "rounds_per_cpu_second": timing.get(name, {}).get("rounds_per_cpu_second"),
             }
-            for variant, (name, regret) in zip(self.variants, regrets.items(), strict=True)
+            for variant, (name, regret) in zip(self._variants, regrets.items(), strict=True)
         ]
 
 
 def _measured(mean: float, stderr: float, runs: int) -> dict[str, float | None]:
-    """The mean regret and how sure it is; a single run claims no certainty."""
+    """The mean regret and its uncertainty, which a single run does not have."""
     if runs < 2:
         return {"regret_mean": mean, "regret_stderr": None, "regret_low": None, "regret_high": None}
     reach = _NINETY_FIVE * stderr
@@ -205,13 +177,13 @@ def _measured(mean: float, stderr: float, runs: int) -> dict[str, float | None]:
 
 
 def cell_name(settings: Mapping[str, Any]) -> str:
-    """A folder's name that tells the settings, or a checksum of them where it would be too long."""
+    """A folder's name from the settings, or a checksum of them where that would be too long."""
     name = quote(",".join(f"{key}={value}" for key, value in sorted(settings.items())), safe="=,") or "all"
-    return name if len(name) <= 120 else json_checksum(dict(settings))
+    return name if len(name) <= 120 else hashlib.sha256(json.dumps(dict(settings), sort_keys=True).encode()).hexdigest()
 
 
 def write_table(rows: list[Row], path: Path) -> None:
-    """Tidy Parquet: one row for each cell and agent, with types that do not depend on the values."""
+    """Write tidy Parquet: a row for each cell and agent, with types that do not depend on the values."""
     kinds = {int: pa.int64(), float: pa.float64(), str: pa.string()}
     schema = []
     for name in rows[0]:
@@ -223,7 +195,7 @@ def write_table(rows: list[Row], path: Path) -> None:
 
 
 def read_table(out: Path | str) -> list[Row]:
-    """The rows of a sweep's folder."""
+    """The rows in the folder of a sweep."""
     path = Path(out) / TABLE
     if not path.exists():
         raise InputError(f"folder {out} has no {TABLE}; name the --out of `driftformer sweep`")
@@ -234,8 +206,19 @@ def read_table(out: Path | str) -> list[Row]:
     return rows
 
 
+def draw(grid: Grid, rows: list[Row], path: Path) -> None:
+    """A heatmap of two varied fields, or lines along one."""
+    fixed = [
+        f"{name.removeprefix(OPTION)} {figures.written(values[0])}"
+        for name, values in grid.vary.items()
+        if len(values) == 1
+    ]
+    title = ", ".join([grid.environment, *fixed, f"{rows[0]['runs']} runs"])
+    figures.draw({name: grid.vary[name] for name in grid.varied}, rows, title, path)
+
+
 def render(grid: Grid, rows: list[Row]) -> Table:
-    """The rows as a table to read; of many, those of least regret."""
+    """The rows as a table to read; of many, those with the lowest regret."""
     most = sorted(rows, key=lambda row: float(row["regret_mean"]))[:_SHOWN] if len(rows) > _SHOWN else rows
     title = f"{grid.environment}, {rows[0]['runs']} runs" + (f", best {_SHOWN} of {len(rows):,}" * (most is not rows))
     table = Table(title=f"\n{title}", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
@@ -243,9 +226,7 @@ def render(grid: Grid, rows: list[Row]) -> Table:
         table.add_column(name.removeprefix(OPTION), overflow="fold", justify="left" if name == "agent" else "right")
     for row in most:
         cells = ["–" if row[name] is None else str(row[name]) for name in grid.varied]
-        interval = "" if row["regret_low"] is None else f"[{row['regret_low']:.1f}, {row['regret_high']:.1f}]"
-        speed = row["rounds_per_cpu_second"]
-        table.add_row(
-            *cells, row["agent"], f"{row['regret_mean']:.1f}", interval, "" if speed is None else f"{speed:,.0f}"
-        )
+        interval = "" if row["regret_low"] is None else f"[{number(row['regret_low'])}, {number(row['regret_high'])}]"
+        speed = "" if row["rounds_per_cpu_second"] is None else f"{row['rounds_per_cpu_second']:,.0f}"
+        table.add_row(*cells, row["agent"], number(row["regret_mean"]), interval, speed)
     return table

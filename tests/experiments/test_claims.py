@@ -1,4 +1,4 @@
-"""Verdicts follow from intervals, and claims from what experiments play."""
+"""Claims are about what experiments play, and verdicts follow from intervals."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from driftformer.evaluation.result import summarize
-from driftformer.evaluation.statistics import AgentRegret, Curve
+import driftformer as df
+from driftformer.evaluation.statistics import AgentRegret, Curve, summarize
 from driftformer.experiments import EXPERIMENTS
-from driftformer.experiments.claims import CLAIMS, Claim, Comparison
-from driftformer.experiments.verdicts import judge
+from driftformer.experiments.claims import CLAIMS, Claim, Comparison, judge
+from driftformer.simulation.summary import Summary
 
 
-def summary(**finals: np.ndarray) -> dict[str, Any]:
-    """A summary of agents whose regrets after all rounds are given."""
+def summary(**finals: np.ndarray) -> Summary:
+    """A summary of agents whose regrets after the last round are given."""
     curve = Curve(np.ones(2), np.ones(2), np.ones(2))
     regrets = {name: AgentRegret(final, curve, curve, {}) for name, final in finals.items()}
-    return summarize({"horizon": 2}, regrets, 200, 0, [])
+    return summarize(df.make_env("high", horizon=2), regrets, 0, [])
 
 
 RNG = np.random.default_rng(0)
@@ -30,7 +30,6 @@ MEASURED = {
             good=HARD + RNG.normal(-5, 1, 200),
             same=HARD + RNG.normal(0, 5, 200),
             plain=HARD,
-            few=(HARD + RNG.normal(-5, 1, 200))[:64],
             oracle=HARD - 10,
         )
     }
@@ -62,13 +61,10 @@ def test_near_measures_the_way_from_chance_to_the_oracle() -> None:
     assert verdict("near", "good", "random", share=0.94) == "holds"
 
 
-def test_an_agent_with_fewer_runs_is_compared_on_those() -> None:
-    found = judge(Claim("", "x", "ahead", (Comparison("e", "c", "few", "plain"),)), MEASURED)
-    assert found.verdict == "holds"
-    assert found.findings[0].runs == 64
-    assert found.findings[0].value == pytest.approx(
-        np.mean(MEASURED["e"]["c"]["agents"]["few"]["regret_runs"] - HARD[:64])
-    )
+def test_a_finding_says_how_much_less_regret_there_is_and_on_how_many_problems() -> None:
+    for agent, rival, sign in (("random", "plain", 1), ("plain", "random", -1)):  # stored one way round only
+        (found,) = judge(Claim("", "x", "ahead", (Comparison("e", "c", agent, rival),)), MEASURED).findings
+        assert (found.runs, found.low, found.high) == (200, pytest.approx(sign * 100), pytest.approx(sign * 100))
 
 
 def test_what_was_not_run_has_no_verdict() -> None:
@@ -82,3 +78,13 @@ def test_every_claim_compares_agents_that_its_experiments_play(claim: Claim) -> 
         (case,) = (case for case in EXPERIMENTS[one.experiment].cases if case.name == one.case)
         assert {one.agent, one.rival} <= set(case.agents)
         assert claim.rule != "near" or "oracle" in case.agents
+
+
+def test_no_claim_or_case_asks_detection_to_play_resampled_arms() -> None:
+    cases = {(name, case.name): case for name, one in EXPERIMENTS.items() for case in one.cases}
+    for case in cases.values():
+        assert case.preset.arm_mode == "fixed" or "detection-linucb" not in case.agents
+    rivals = {(one.case, one.rival) for claim in CLAIMS for one in claim.comparisons if one.experiment == "rivals"}
+    assert ("low-fixed", "detection-linucb") in rivals
+    assert ("low-resampled", "detection-linucb") not in rivals
+    assert ("low-resampled", "discounted-linucb@gamma=0.99") in rivals
