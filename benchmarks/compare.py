@@ -23,6 +23,7 @@ from benchmarks.fixed_features import FixedFeatures
 from benchmarks.memory import peak_memory
 from driftformer.agents.base import Agent
 from driftformer.environments.base import Environment
+from driftformer.environments.presets import Stationary
 from driftformer.randomness import CHUNK, Randomness
 from driftformer.simulation.chunks import STACK
 
@@ -53,7 +54,7 @@ def others(play: Callable[[int], float], rounds: int) -> Callable[[], float]:
 
 def contenders() -> dict[str, Callable[[], float]]:
     bandit = df.make_env("stationary", horizon=HORIZON, arm_mode="resampled")
-    still = df.make_env("stationary", horizon=HORIZON)
+    still = Stationary(horizon=HORIZON).build()
     draws = Randomness(1, range(STACK)).stream("features")
     given = FixedFeatures(still, tuple(draws.symmetric(bandit.arms, bandit.dim) for _ in range(GIVEN_SETS)))
     rounds = list(peers.draw_features(np.random.default_rng(1), 8000))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from torch import Tensor
 
-from driftformer.environments.linear import LinearBandit, LinearWorld, mean_rewards_of
+from driftformer.environments.linear import LinearBandit, LinearWorld
+from driftformer.problem import Observation
 from driftformer.randomness import Randomness
 
 
@@ -20,7 +21,7 @@ class FixedFeatures:
 
     @property
     def name(self) -> str:
-        return "fixed features"
+        return "fixed-features"
 
     @property
     def horizon(self) -> int:
@@ -43,8 +44,8 @@ class FixedFeatures:
 
     def _offer(self, world: LinearWorld) -> LinearWorld:
         action_set = self.pool[world.t % len(self.pool)]
-        means = mean_rewards_of(action_set, world.effect)
-        return LinearWorld(world.t, action_set, means, world.effect, world.origin, world.memory, world.changed)
+        values = self.bandit.values_of(action_set, world.effect)
+        return replace(world, observation=Observation(action_set), values=values)
 
     def truth(self, world: LinearWorld) -> Any:
         return self.bandit.truth(world)

@@ -24,7 +24,7 @@ from driftformer.policies import shipped
 from driftformer.pretraining.dataset import collect_dataset
 from driftformer.pretraining.play import play
 from driftformer.randomness import Randomness
-from driftformer.simulation.tape import problems_of
+from driftformer.simulation.tape import lay_out
 
 HORIZON, RUNS = 200, 200
 
@@ -32,13 +32,12 @@ HORIZON, RUNS = 200, 200
 def cached(agent: InContext) -> float:
     """CPU-seconds per trajectory of all problems in one batch, the policy and its rewards alone."""
     model = agent.model(torch.device("cpu"))
-    problems = problems_of(df.make_env("high", horizon=HORIZON), Randomness(0, size=RUNS))
-    zero = torch.zeros(RUNS, HORIZON)
-    greedy, free = torch.zeros_like(problems.values), torch.full_like(zero, -1, dtype=torch.long)
+    problems = lay_out(df.make_env("high", horizon=HORIZON), Randomness(0, size=RUNS))
+    greedy, free = torch.zeros_like(problems.values), torch.full((RUNS, HORIZON), -1.0)
 
     def all_rounds() -> None:
         with torch.inference_mode():
-            play(model, problems, zero, greedy, free)
+            play(model, problems, greedy, free)
 
     return cpu_seconds(all_rounds) / RUNS
 
@@ -52,7 +51,7 @@ def evaluated(agent: InContext) -> float:
 def uncached(agent: InContext) -> float:
     """CPU-seconds of one trajectory, the policy alone."""
     model = agent.model(torch.device("cpu"))
-    problems = problems_of(df.make_env("high", horizon=HORIZON), Randomness(0, size=1))
+    problems = lay_out(df.make_env("high", horizon=HORIZON), Randomness(0, size=1))
     arms, rewards = torch.zeros(1, HORIZON, dtype=torch.long), torch.zeros(1, HORIZON)
 
     def all_rounds() -> None:
@@ -68,7 +67,7 @@ def uncached(agent: InContext) -> float:
 def growth(agent: InContext, batch: int = 64) -> list[float]:
     """Milliseconds of a round, averaged over each quarter of the rounds."""
     model = agent.model(torch.device("cpu"))
-    problems = problems_of(df.make_env("high", horizon=HORIZON), Randomness(0, size=batch))
+    problems = lay_out(df.make_env("high", horizon=HORIZON), Randomness(0, size=batch))
     context, spent = begin(model, batch, HORIZON), []
     zero = torch.zeros(batch)
     with torch.inference_mode():

@@ -41,7 +41,7 @@ _TOKENS, _JOBS = 15_360, 16
 def train_on(processes: int, options: list[str], out: Path) -> list[dict[str, float]]:
     """A training of `tiny` on some processes of one thread each; the lines of its log."""
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(processes)]
-    command = [*launch, "-m", "driftformer.pretraining.run", "tiny", *options, "--out", str(out)]
+    command = [*launch, "-m", "driftformer", "pretrain", "tiny", *options, "--out", str(out)]
     subprocess.run(command, check=True, capture_output=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
     return [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
 

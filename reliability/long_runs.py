@@ -35,7 +35,7 @@ from driftformer.agents.master import Master
 from driftformer.agents.sliding_window import SlidingWindowLinUCB
 from driftformer.evaluation.progress import Progress
 from driftformer.randomness import Randomness
-from driftformer.simulation.rollout import one_thread
+from driftformer.threads import one_thread
 
 AGENTS = ("linucb", "discounted-linucb", "sliding-window-linucb", "master-linucb")
 HORIZON = 1_000_000

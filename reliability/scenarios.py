@@ -107,10 +107,10 @@ SCENARIOS = (
 
 def make_small() -> None:
     """Let short commands write as often as long ones do: small shards, a state after every generation."""
-    from driftformer.pretraining import dataset, recipes, train
+    from driftformer.pretraining import dataset, recipes, run
 
     dataset.SHARD["cpu"] = 40
-    assert train.train.__kwdefaults__ is not None
-    train.train.__kwdefaults__ |= {"save_every": 0.0, "evaluate_problems": 16}
+    assert run.train.__kwdefaults__ is not None
+    run.train.__kwdefaults__ |= {"save_every": 0.0, "evaluate_problems": 16}
     tiny = recipes.RECIPES["tiny"]
     recipes.RECIPES["tiny"] = type(tiny)(**{**vars(tiny), "tokens": 480, "generation": 32, "warmup": 2})

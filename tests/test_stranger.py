@@ -1,6 +1,6 @@
-"""What a stranger brings: an environment and an agent written to the documented protocol, with the public surface alone.
+"""What a stranger brings: an environment and an agent written to the documented protocol with the public surface alone.
 
-The environment pays clicks, has states that wander, and arms that come and go; the agent counts clicks by state and arm.
+The environment pays clicks, has states that wander and arms that come and go; the agent counts clicks by state.
 """
 
 from __future__ import annotations
@@ -173,9 +173,8 @@ def test_agents_refuse_what_they_are_not_made_for() -> None:
 
 
 def test_gymnasium_plays_it() -> None:
-    with pytest.warns(UserWarning) as told:  # of infinite features, which no one has bounded
-        check_env(gymnasium.make("driftformer/Clinic-v0").unwrapped)
-    assert all("Box" in str(one.message) or "render" in str(one.message) for one in told)
+    with pytest.warns(UserWarning, match="Box"):  # nobody has said that its features are bounded
+        check_env(gymnasium.make("driftformer/Clinic-v0").unwrapped, skip_render_check=True)
     batch = gymnasium.make_vec("driftformer/Clinic-v0", num_envs=5, vectorization_mode="vector_entry_point")
     seen, info = batch.reset(seed=3)
     assert seen["state"].shape == (5,)

@@ -67,7 +67,7 @@ def test_two_processes_have_the_losses_of_one(tmp_path: Path) -> None:
     settings = ["tiny", "--steps", "24", "--tuning-steps", "8", "--rate", "2e-4", "--tuning-rate", "2e-5"]
     settings += ["--tokens", "960", "--tuning-tokens", "3840", "--out", str(tmp_path / "two")]
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    command = [*launch, "-m", "driftformer.pretraining.run", *settings]
+    command = [*launch, "-m", "driftformer", "pretrain", *settings]
     subprocess.run(command, check=True, capture_output=True, timeout=300)
     recipe = recipe_of("tiny", steps=24, tuning_steps=8, rate=2e-4, tuning_rate=2e-5, tokens=960, tuning_tokens=3_840)
     train(recipe, tmp_path / "one")

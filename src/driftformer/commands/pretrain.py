@@ -70,7 +70,7 @@ class Pretrain(Command):
         recipe = recipe_of(self.recipe, **changes)
         check_device(self.device)
         options = {name: vars(self)[name] for name in ("out", "device", "max_minutes", "evaluate_every", "data")}
-        with TrainingProgress(recipe.name, recipe.steps, recipe.tuning_steps) as bar:
+        with TrainingProgress(recipe.name) as bar:
             progress = train(recipe, **options, on_report=bar.show)
         if os.environ.get("RANK", "0") != "0":  # one of several processes: the first one speaks for all
             return

@@ -30,7 +30,7 @@ class Rates(Command):
     workers: Workers = 1
 
     def run(self) -> None:
-        from driftformer.experiments.measure_rates import measure_rates
+        from driftformer.experiments.rates import measure_rates
 
         found = measure_rates(**vars(self))
         rows = []

@@ -22,12 +22,10 @@ class Report(Command):
     """The --out folder of `driftformer reproduce`."""
 
     def run(self) -> None:
-        from driftformer.report import write_report
-        from driftformer.report.payload import build_payload
-        from driftformer.report.sections import headlines
+        from driftformer.report import headlines, write_report
 
         path = write_report(self.folder)
-        for title, text in headlines(build_payload(self.folder)):
+        for title, text in headlines(self.folder):
             print(f"{title}: {text}")
         figures = self.folder / "figures"
         print(f"\nreport: {path}" + (f"; figures: {figures}" if figures.is_dir() else ""))

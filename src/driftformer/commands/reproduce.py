@@ -33,7 +33,7 @@ class Reproduce(Command):
     experiments: Positional[tuple[str, ...]] = tuple(experiment.name for experiment in PAPER)
     """Experiments to run, or all."""
     scale: ScaleName = "quick"
-    """How many problems to play: a few hundred, or as many as the paper."""
+    """How many problems every agent plays: 64, or 512 (192 where there are more than 400 rounds)."""
     runs: Annotated[int | None, arg(metavar="INT", help_behavior_hint="(default: set by --scale)")] = None
     """Number of problems for every agent."""
     seed: Seed = 0

@@ -46,9 +46,8 @@ class Sweep(Command):
     log_json: LogJson = False
 
     def run(self) -> None:
-        from driftformer.plots.sweeps import draw
         from driftformer.sweeps.grid import asked_for
-        from driftformer.sweeps.sweep import TABLE, render, sweep
+        from driftformer.sweeps.sweep import TABLE, draw, render, sweep
 
         asked = asked_for(self.grid, self.environment, self.vary, self.agents, self.runs, self.seed)
         rows = sweep(asked.grid, self.out, runs=asked.runs, seed=asked.seed, **vars(self.crew))

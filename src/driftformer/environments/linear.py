@@ -163,14 +163,6 @@ class LinearBandit:
         told += [f"{self.offered:.0%} of them on offer"] if self.offered < 1 else []
         return f"{self.name}: {', '.join(told)}"
 
-    def describe(self) -> str:
-        """The setting in one line."""
-        drift = identify(self.drift)
-        told = drift.items() if isinstance(drift, dict) else ()
-        settings = [f"{key}={value}" for key, value in told if isinstance(value, (int, float)) and value is not False]
-        settings += [f"T={self.horizon}", f"d={self.dim}", f"{self.arms} {self.arm_mode} arms"]
-        return f"{self.name}: {', '.join(settings)}"
-
     def config(self) -> dict[str, Any]:
         plain = ("name", "horizon", "dim", "arms", "noise", "law", "link", "prior", "arm_mode", "offered")
         return {key: getattr(self, key) for key in plain} | {"drift": identify(self.drift)}

@@ -15,7 +15,7 @@ from driftformer.agents.base import Agent
 from driftformer.agents.incontext import InContext
 from driftformer.agents.oracle import Oracle
 from driftformer.agents.registry import make_agent
-from driftformer.environments.linear import LinearBandit
+from driftformer.environments.base import Environment, traits_of
 from driftformer.environments.registry import make_env
 from driftformer.errors import InputError, require_count
 from driftformer.evaluation.evaluate import evaluate
@@ -101,12 +101,12 @@ def _closeness(agent: InContext, teacher: str, worlds: str, runs: int, seed: int
         return {"unmeasured": str(error)}
 
 
-def _measured_on(worlds: str) -> list[tuple[str, LinearBandit]]:
+def _measured_on(worlds: str) -> list[tuple[str, Environment]]:
     """The environments for policies of these worlds: those of the table, or else the worlds themselves."""
     if worlds in _SETTINGS:
         return [(title, make_env(preset, **options)) for title, preset, options in _SETTINGS[worlds]]
     own = [world.environment for world in worlds_of(worlds)]
-    return [(f"{environment.name}, {environment.arm_mode} arms", environment) for environment in own]
+    return [(environment.describe(), environment) for environment in own]
 
 
 def _regrets(
@@ -116,7 +116,7 @@ def _regrets(
     players: dict[str, Agent] = {"sampled": agent, "greedy": InContext(agent.source, mode="greedy")}
     players |= {name: make_agent(name) for name in others}
     for place, (title, environment) in enumerate(_measured_on(worlds)):
-        oracle: dict[str, Agent] = {"oracle": Oracle()} if Oracle().why_not(environment) is None else {}
+        oracle: dict[str, Agent] = {"oracle": Oracle()} if Oracle().why_not(traits_of(environment)) is None else {}
         folder = out / "evaluations" / f"{place:02d}"
         result = evaluate(environment, players | oracle, runs=runs, seed=seed, out=folder, workers=workers)
         regrets = {

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from driftformer.environments.base import Environment
-from driftformer.environments.presets import make_env
+from driftformer.environments.registry import make_env
 from driftformer.errors import InputError
 from driftformer.evaluation.plan import Agents, Plan
 from driftformer.evaluation.progress import Progress, log_and_show, rounds_by_agent

@@ -20,7 +20,8 @@ from driftformer.randomness import CHUNK
 from driftformer.simulation.chunks import Chunk, Outcome, Task, chunks_for, stack
 from driftformer.simulation.regret import ChunkRegret
 from driftformer.simulation.results import Arrays, ResultsFolder
-from driftformer.simulation.rollout import Trajectories, check_applies, check_device
+from driftformer.simulation.rollout import check_applies, check_device
+from driftformer.simulation.trajectories import Trajectories
 from driftformer.storage.files import read_json, write_atomically, write_json
 
 Agents = Sequence[Agent | str] | Mapping[str, Agent | str]
@@ -52,7 +53,7 @@ class Plan:
         if trajectories and out is None:
             raise InputError("trajectories is set without out; name the folder that should hold them")
         config = {"environment": environment.config(), "seed": seed, "device": self._kind}
-        self.folder = ResultsFolder(out, config) if out is not None else None
+        self.folder = ResultsFolder(out, config, environment.horizon) if out is not None else None
         self._chunks = chunks_for(runs)
         self._known = _load(self.folder, self.players, self._chunks, trajectories)
         self._timing: dict[str, dict[str, float]] = {}

@@ -9,7 +9,7 @@ import torch
 from driftformer.agents.base import Agent
 from driftformer.agents.incontext import InContext
 from driftformer.agents.registry import full_label
-from driftformer.environments.linear import LinearBandit
+from driftformer.environments.base import Environment
 from driftformer.pretraining import imitation
 from driftformer.randomness import Randomness
 from driftformer.simulation.collect import collect
@@ -22,7 +22,7 @@ TEACHER = "other copies of the teacher"
 def measure_closeness(
     agent: InContext,
     teacher: Agent,
-    environment: LinearBandit,
+    environment: Environment,
     *,
     runs: int = 200,
     seed: int = 0,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from driftformer.environments.presets import Chirp, Flips, High, Low, Preset, Rising
+from driftformer.environments.presets import Chirp, Flips, High, Linear, Low, Rising
 from driftformer.experiments.base import Case, Experiment
 
 _TOLD_NOTHING = (
@@ -27,7 +27,7 @@ _WITHOUT_ORACLE = tuple(agent for agent in _RIVALS if agent != "oracle")
 _SWEPT = ("random", "linucb", "thompson", "master-linucb", "discounted-linucb@gamma=0.9", "oracle")
 
 
-def _both_modes(name: str, title: str, preset: Preset, agents: tuple[str, ...]) -> tuple[Case, ...]:
+def _both_modes(name: str, title: str, preset: Linear, agents: tuple[str, ...]) -> tuple[Case, ...]:
     """With fixed arms, and with resampled ones and the agents that can play those."""
     others = tuple(agent for agent in agents if agent not in _FOR_FIXED_ARMS)
     return (

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from driftformer.environments.presets import Jumps, Preset, Walk, build
+from driftformer.environments.presets import Jumps, Preset, Walk
 from driftformer.errors import InputError, require_count
 from driftformer.storage.files import write_json
 
@@ -151,7 +151,7 @@ def measure_rates(
     every = sweeps(longest)
     plans = {
         (sweep.name, point.value): Plan(
-            build(point.preset), point.agents, runs=runs, seed=seed, out=out / sweep.name / f"{point.value:g}"
+            point.preset.build(), point.agents, runs=runs, seed=seed, out=out / sweep.name / f"{point.value:g}"
         )
         for sweep in every
         for point in sweep.points

@@ -20,7 +20,6 @@ from typing import Any
 
 from driftformer import experiments
 from driftformer.environments.nonstationarity import nonstationarity
-from driftformer.environments.presets import build
 from driftformer.errors import InputError, require_count, unknown_name
 from driftformer.evaluation.evaluate import check_crew, compute_missing
 from driftformer.evaluation.plan import Plan
@@ -86,9 +85,9 @@ def reproduce(
         check_crew(crew, device, workers)
         plans = {
             (name, case.name): Plan(
-                build(case.preset),
+                (environment := case.preset.build()),
                 {agent: whose(agent) for agent in case.agents},
-                runs=runs or scale_of(scale).runs_for(case.preset.horizon),
+                runs=runs or scale_of(scale).runs_for(environment.horizon),
                 seed=seed,
                 out=out / name / case.name,
                 device=device,
@@ -155,7 +154,11 @@ def _measure_nonstationarity(case: Case, folder: Path, seed: int) -> None:
     path = folder / NONSTATIONARITY
     if path.exists():
         return
-    found = nonstationarity(build(case.preset), problems=_PROBLEMS, seed=seed)
+    try:
+        found = nonstationarity(case.preset.build(), problems=_PROBLEMS, seed=seed)
+    except InputError:  # an environment that cannot say what arms would have paid that were not on offer
+        write_json(path, {"problems": 0, "amount": None, "count": None})
+        return
     means = {"amount": float(found.amount().mean()), "count": float(found.count().double().mean())}
     write_json(path, {"problems": _PROBLEMS, **means})
 

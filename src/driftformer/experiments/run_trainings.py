@@ -13,8 +13,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from driftformer.agents.base import Privileged
+from driftformer.agents.base import why_not
 from driftformer.agents.registry import make_agent
+from driftformer.environments.base import traits_of
 from driftformer.errors import InputError
 from driftformer.experiments.base import scale_of
 from driftformer.experiments.pretrained import OnReport
@@ -85,7 +86,7 @@ def _train(training: Training, recipe: Recipe, folder: Path, device: str, on_rep
 def _measure(folder: Path, worlds: tuple[str, ...], scale: str, device: str) -> dict[str, dict[str, float]]:
     policy = placed(read_policy(folder / "training" / "best"), torch.device(device), torch.float32)
     player = Player(policy)
-    return {world: _summary(_judge(world, scale, device).shares(player)) for world in worlds}
+    return {world: _summary(_validation(world, scale, device).shares(player)) for world in worlds}
 
 
 def _references(experiment: TrainingExperiment, scale: str, device: str) -> dict[str, dict[str, dict[str, float]]]:
@@ -94,18 +95,16 @@ def _references(experiment: TrainingExperiment, scale: str, device: str) -> dict
     for agent in REFERENCES:
         for world in experiment.worlds[scale]:
             if _can_play(agent, world):
-                found.setdefault(agent, {})[world] = _summary(_judge(world, scale, device).shares_of(agent))
+                found.setdefault(agent, {})[world] = _summary(_validation(world, scale, device).shares_of(agent))
     return found
 
 
 def _can_play(agent: str, world: str) -> bool:
     player = make_agent(agent)
-    if not isinstance(player, Privileged):
-        return True
-    return all(player.why_not(one.environment) is None for one in worlds_of(world))
+    return all(why_not(player, traits_of(one.environment)) is None for one in worlds_of(world))
 
 
-def _judge(world: str, scale: str, device: str) -> Validation:
+def _validation(world: str, scale: str, device: str) -> Validation:
     worlds = worlds_of(world)
     return Validation(worlds, _PROBLEMS[scale], max(one.environment.dim for one in worlds), torch.device(device))
 

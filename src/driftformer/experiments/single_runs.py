@@ -14,10 +14,12 @@ import torch
 
 from driftformer.agents.incontext import InContext
 from driftformer.agents.registry import make_agent
-from driftformer.environments.presets import High, Preset, build
+from driftformer.environments.presets import High, Preset
 from driftformer.pretraining.imitation import policy_distribution
 from driftformer.randomness import Randomness
 from driftformer.simulation.rollout import rollout
+from driftformer.simulation.tape import lay_out
+from driftformer.simulation.trajectories import Laid, played
 from driftformer.storage.files import read_json, write_json
 from driftformer.threads import one_thread
 
@@ -53,12 +55,12 @@ def play(run: SingleRun, path: Path, seed: int) -> None:
     key = {"agent": run.agent, "seed": seed, "weights": agent.weights if isinstance(agent, InContext) else None}
     if path.exists() and key.items() <= read_json(path).items():
         return
-    environment = build(run.preset)
-    played = rollout(environment, agent, seed=seed, trajectories=True)
-    assert played.trajectories is not None
-    finals = played.regrets[0].regret  # [64]
+    environment = run.preset.build()
+    seen = rollout(environment, agent, seed=seed, trajectories=True)
+    assert seen.trajectories is not None
+    finals = seen.regrets[0].regret  # [64]
     place = int(np.argsort(finals, kind="stable")[(len(finals) - 1) // 2])  # of the two in the middle, the lower one
-    arrays = {name: value[place].numpy() for name, value in played.trajectories.tensors().items()}
+    arrays = {name: value[place].numpy() for name, value in seen.trajectories.tensors().items()}
     shown = {
         "problem": place + 1,
         "regret": _rounded(np.cumsum(arrays["suboptimality"], dtype=np.float64)),
@@ -79,16 +81,19 @@ def play(run: SingleRun, path: Path, seed: int) -> None:
 def _show_policy(run: SingleRun, agent: InContext, arrays: dict[str, Any], place: int, seed: int) -> dict[str, Any]:
     """The probabilities of all arms in each round of the policy's own run, beside their true mean rewards."""
     with one_thread():
-        problem = unroll(build(run.preset), Randomness(seed, (0,))).rows(slice(place, place + 1))
-        played = Trajectories(
-            torch.from_numpy(arrays["arms"]).long().unsqueeze(0), torch.from_numpy(arrays["rewards"]).unsqueeze(0)
+        tape = lay_out(run.preset.build(), Randomness(seed))
+        values = tape.values[place : place + 1]
+        history = played(
+            Laid(tape.features[place : place + 1], values, None, (), ()),
+            torch.from_numpy(arrays["arms"]).long().unsqueeze(0),
+            torch.from_numpy(arrays["rewards"]).unsqueeze(0),
         )
-        chances = policy_distribution(agent.model(torch.device("cpu")), problem, played).exp()
-    order = problem.means[0, 0].argsort(descending=True)  # the best arm of the first round first
+        chances = policy_distribution(agent.model(torch.device("cpu")), history).exp()
+    order = values[0, 0].argsort(descending=True)  # the best arm of the first round first
     return {
-        "means": [_rounded(row) for row in problem.means[0][:, order].T.numpy()],
+        "means": [_rounded(row) for row in values[0][:, order].T.numpy()],
         "chances": [_rounded(row) for row in chances[0][:, order].T.numpy()],
-        "arms": order.argsort()[played.arms[0]].tolist(),
+        "arms": order.argsort()[history.arms[0]].tolist(),
     }
 
 

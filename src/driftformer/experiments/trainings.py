@@ -51,8 +51,8 @@ class TrainingExperiment:
     """Where the policies are measured, by scale."""
 
 
-_KINDS = {"still": "stationary worlds", "jumps": "jumps", "cosine": "cosines", "walk": "random walks"}
-_DEGREES = {"still": "no jumps", "jumps-1": "1 jump", "jumps-3": "3 jumps", "jumps-9": "9 jumps"}
+_KINDS = {"stationary": "stationary worlds", "jumps": "jumps", "cosine": "cosines", "walk": "random walks"}
+_DEGREES = {"stationary": "no jumps", "jumps-1": "1 jump", "jumps-3": "3 jumps", "jumps-9": "9 jumps"}
 """Kinds of worlds, with their titles."""
 
 

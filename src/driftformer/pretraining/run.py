@@ -10,7 +10,6 @@ OUT/best/               the policy with the least regret so far; where it imitat
 from __future__ import annotations
 
 import math
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
@@ -367,9 +366,3 @@ def _groups(policy: InContextPolicy, decay: float) -> list[dict[str, Any]]:
         {"params": [parameter for parameter in trained if parameter.ndim >= 2], "weight_decay": decay},
         {"params": [parameter for parameter in trained if parameter.ndim < 2], "weight_decay": 0.0},
     ]
-
-
-if __name__ == "__main__":  # accelerate launch -m driftformer.pretraining.run RECIPE --out FOLDER
-    from driftformer.cli import main
-
-    main(["pretrain", *sys.argv[1:]])

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from driftformer.errors import InputError
 from driftformer.pretraining.recipes import Recipe
 from driftformer.storage.files import write_atomically
-from driftformer.storage.tensors import BrokenFile, parse_object, read_tensors
+from driftformer.storage.tensors import BrokenFile, parse_object, read_tensors, with_checksum
 
 _FORMAT = 2
 

@@ -196,13 +196,20 @@ def _picture(path: Path, text: str) -> str:
     return f'<img class="picture" alt="{_e(text)}" src="data:image/svg+xml;base64,{data}">'
 
 
+def _change(changes: Mapping[str, Any]) -> str:
+    """Δ and J of Definition 1, where they could be measured."""
+    if changes["amount"] is None:
+        return ""
+    return f"Non-stationarity (Definition 1): Δ = {changes['amount']:.4g}, J = {changes['count']:.4g}."
+
+
 def _table(case: Case, summary: Summary, changes: Mapping[str, Any]) -> str:
     rows = "".join(
         f'<tr><td><a href="#agent-{_anchor(name)}">{_e(name)}</a></td><td>{_regret(summary.agents[name])}</td></tr>'
         for name in summary.ranking
     )
     return f"""<div class="wide"><table><caption>{_e(case.title)}. {_e(summary.description)}; {summary.runs} problems.
-Non-stationarity (Definition 1): Δ = {changes["amount"]:.4g}, J = {changes["count"]:.4g}.</caption>
+{_change(changes)}</caption>
 <thead><tr><th scope="col">Agent</th><th scope="col">Dynamic regret</th></tr></thead><tbody>{rows}</tbody></table>
 </div>"""
 

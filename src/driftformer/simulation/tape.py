@@ -16,6 +16,7 @@ from torch.nn import functional
 
 from driftformer.environments.base import Environment, Foreseeable
 from driftformer.environments.rewards import RewardLaw
+from driftformer.errors import InputError
 from driftformer.problem import Observation, Truth, draw_arms, pick
 from driftformer.randomness import Randomness
 from driftformer.simulation.live import Unfolding, lay
@@ -91,27 +92,31 @@ Problems = Tape | Unfolding
 
 def problems_of(environment: Environment, randomness: Randomness, dim: int | None = None) -> Problems:
     """Problems of an environment, laid out where that is possible; features are padded with zeros to `dim`."""
-    dim = environment.dim if dim is None else dim
     if isinstance(environment, Foreseeable):
-        return _lay_out(environment, randomness, dim)
-    return Unfolding(environment, randomness, dim)
+        return lay_out(environment, randomness, dim)
+    return Unfolding(environment, randomness, environment.dim if dim is None else dim)
 
 
-def _lay_out(environment: Any, randomness: Randomness, dim: int) -> Tape:
-    world = environment.reset(randomness)
+def lay_out(environment: Environment, randomness: Randomness, dim: int | None = None) -> Tape:
+    """All rounds of an environment's problems, where they do not depend on what is played."""
+    bandit: Any = environment
+    if not isinstance(environment, Foreseeable):
+        raise InputError(f"environment '{environment.name}' depends on what is played, so it cannot be laid out")
+    dim = environment.dim if dim is None else dim
+    world = bandit.reset(randomness)
     rng = randomness.stream("noise")
-    worlds, noise = [world], [environment.rewards.noise(rng)]
-    for _ in range(1, environment.horizon):
-        world = environment.advance(world, randomness)
+    worlds, noise = [world], [bandit.rewards.noise(rng)]
+    for _ in range(1, bandit.horizon):
+        world = bandit.advance(world, randomness)
         worlds.append(world)
-        noise.append(environment.rewards.noise(rng))
+        noise.append(bandit.rewards.noise(rng))
     laid = lay(
         _padded(tuple(world.observation for world in worlds), dim),
         tuple(world.values for world in worlds),
-        tuple(environment.truth(world) for world in worlds),
+        tuple(bandit.truth(world) for world in worlds),
     )
     spread = torch.stack([world.spread for world in worlds], dim=1)
-    return Tape(**vars(laid), spread=spread, noise=torch.stack(noise, dim=1), rewards=environment.rewards)
+    return Tape(**vars(laid), spread=spread, noise=torch.stack(noise, dim=1), rewards=bandit.rewards)
 
 
 def _padded(observations: tuple[Observation, ...], dim: int) -> tuple[Observation, ...]:

@@ -23,12 +23,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import yaml
 
 from driftformer.agents.registry import AGENTS, ALIASES, POLICY, POLICY_OPTIONS, BaseAgent
-from driftformer.environments.presets import PRESETS
+from driftformer.environments.registry import PRESETS
 from driftformer.errors import InputError, require_count, unknown_name
 
 OPTION = "agent."
@@ -118,7 +118,7 @@ def make_grid(environment: str, agents: Sequence[str], vary: Mapping[str, Any]) 
         raise unknown_name("environment", str(environment), PRESETS)
     if not agents:
         raise InputError("agents is empty; name at least one, as `driftformer list` shows them")
-    known = {field.name: field.default for field in dataclasses.fields(PRESETS[environment])}
+    known = {field.name: field.default for field in dataclasses.fields(cast(Any, PRESETS[environment]))}
     options = {name: value for agent in agents for name, value in options_of(agent).items()}
     typed = {}
     for name, values in vary.items():

@@ -27,7 +27,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from driftformer.agents.registry import label
-from driftformer.environments.presets import make_env
+from driftformer.environments.registry import make_env
 from driftformer.errors import InputError, require_count
 from driftformer.evaluation.plan import Plan
 from driftformer.evaluation.progress import Progress, log_and_show

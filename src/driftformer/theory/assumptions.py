@@ -18,8 +18,7 @@ from driftformer.environments.nonstationarity import nonstationarity
 from driftformer.errors import InputError, require_count
 from driftformer.randomness import CHUNK, Randomness
 from driftformer.simulation.rollout import rollout
-from driftformer.simulation.tape import problems_of
-from driftformer.simulation.trajectories import Laid
+from driftformer.simulation.tape import lay_out
 from driftformer.theory.bounds import Rho, inverse_root
 from driftformer.threads import one_thread
 
@@ -49,8 +48,7 @@ def count_assumption(
     assert played is not None
     if played.auxiliary_values is None:
         raise InputError(f"agent is '{agent}', which has no auxiliary value; choose one that learns")
-    tape = problems_of(environment, Randomness(seed, range(chunks)))
-    assert isinstance(tape, Laid), "a bandit can be laid out"
+    tape = lay_out(environment, Randomness(seed, range(chunks)))
     best = tape.values.amax(dim=2).double()  # [B, T] r*
     changes = nonstationarity(environment, problems=chunks * CHUNK, seed=seed).changes
     amount = torch.cat([torch.zeros_like(changes[:, :1]), changes.cumsum(dim=1)], dim=1)  # [B, T] Δ_{[1,t]}
