@@ -7,7 +7,8 @@ better than one mean does (the Bernoulli generalised likelihood ratio):
 
 Then that arm (`restarts=local`), or every arm (`global`), begins again. So that changes of arms that look bad are seen
 too, a share α_k = α₀·√(k·A·ln T/T) of the rounds, after k − 1 restarts, is forced to play the arms in turn. The index
-counts time from an arm's own restart: N_k·kl(mean_k, q) ≤ ln(t − τ_k).
+counts time from an arm's own restart: N_k·kl(mean_k, q) ≤ c·ln(t − τ_k). The authors' later code has c = 1, and
+SMPyBandits, from which their first tables come, c = 3.
 
 Cost: as in the authors' own experiments, a test is made at every tenth play of an arm and looks at every tenth split.
 A round then costs up to T/100 splits, and the state holds A·T/10 sums for each problem.
@@ -52,6 +53,7 @@ class GLRKLUCB:
     restarts: Restarts = "local"
     exploration: float = 0.1
     delta: float = 1.0
+    c: float = 1.0
     every: int = 10
     name: ClassVar[str] = "glr-kl-ucb"
     learns: ClassVar[bool] = True
@@ -60,6 +62,7 @@ class GLRKLUCB:
         require_choice("restarts", self.restarts, get_args(Restarts))
         require_real("exploration", self.exploration, 0.0)
         require_real("delta", self.delta, 0.0, above=True)
+        require_real("c", self.c, 0.0, above=True)
         require_count("every", self.every)
 
     def why_not(self, traits: Traits) -> str | None:
@@ -77,7 +80,7 @@ class GLRKLUCB:
         return GLRState(counts, counts.plays.clone(), sums, none, none.bool(), shape.horizon)
 
     def act(self, state: GLRState, observation: Observation, rng: Stream) -> tuple[Tensor, IndexInfo]:
-        arm, info = choose_kl_bound(observation, state.counts, log_rounds(state.age))
+        arm, info = choose_kl_bound(observation, state.counts, log_rounds(state.age).mul_(self.c))
         forced, turn = self._forced(state, observation)
         arm = torch.where(forced, turn, arm)
         return arm, IndexInfo(info.values, arm, info.most)

@@ -23,7 +23,7 @@ _STEPS = 5
 
 @dataclass(frozen=True)
 class KLUCB:
-    """Optimism in the Kullback–Leibler divergence; c = 0 is what its authors recommend in practice, 3 what they prove."""
+    """Optimism in the Kullback–Leibler divergence; its authors advise c = 0 and prove c = 3."""
 
     c: float = 0.0
     name: ClassVar[str] = "kl-ucb"

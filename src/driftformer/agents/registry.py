@@ -69,7 +69,7 @@ AGENTS: dict[str, Entry] = {
         "glr_kl_ucb",
         "GLRKLUCB",
         "K arms: kl-UCB that begins again on arms whose rewards change",
-        {"restarts": "local", "exploration": 0.1, "delta": 1.0, "every": 10},
+        {"restarts": "local", "exploration": 0.1, "delta": 1.0, "c": 1.0, "every": 10},
     ),
     "beta-thompson": Entry(
         "beta_thompson", "BetaThompson", "K arms: posterior sampling for rewards in [0, 1], may fade", {"gamma": 1.0}
