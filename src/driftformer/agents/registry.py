@@ -50,6 +50,30 @@ AGENTS: dict[str, Entry] = {
     "thompson": Entry(
         "thompson", "Thompson", "posterior sampling over ridge regression", {"variance": 0.3, "ridge": 1.0}
     ),
+    "greedy": Entry("greedy", "Greedy", "ridge regression without exploration", {"ridge": 1.0}),
+    "epsilon-greedy": Entry(
+        "greedy",
+        "EpsilonGreedy",
+        "ridge regression, and a random arm now and then",
+        {"epsilon": 0.1, "ridge": 1.0},
+    ),
+    "ucb": Entry("ucb", "UCB", "K arms: optimism over each arm's mean (UCB1)", {"alpha": 2.0}),
+    "kl-ucb": Entry("kl_ucb", "KLUCB", "K arms: optimism for rewards in [0, 1], tighter than ucb", {"c": 0.0}),
+    "discounted-ucb": Entry(
+        "forgetting_ucb", "DiscountedUCB", "K arms: UCB whose old observations fade", {"gamma": 0.98, "xi": 0.5}
+    ),
+    "sliding-window-ucb": Entry(
+        "forgetting_ucb", "SlidingWindowUCB", "K arms: UCB on the last rounds only", {"window": 50, "xi": 0.5}
+    ),
+    "glr-kl-ucb": Entry(
+        "glr_kl_ucb",
+        "GLRKLUCB",
+        "K arms: kl-UCB that begins again on arms whose rewards change",
+        {"restarts": "local", "exploration": 0.1, "delta": 1.0, "c": 1.0, "every": 10},
+    ),
+    "beta-thompson": Entry(
+        "beta_thompson", "BetaThompson", "K arms: posterior sampling for rewards in [0, 1], may fade", {"gamma": 1.0}
+    ),
     "discounted-linucb": Entry(
         "discounted",
         "DiscountedLinUCB",
