@@ -68,7 +68,8 @@ def _make(label: str, columns: dict[str, Any], pays: dict[str, Any]) -> TableDat
         ((name, column),) = pays.items()
         paid, arms = _classes(label, name, column)
     else:
-        paid, arms = np.stack([_numbers(label, name, column) for name, column in pays.items()], axis=1), len(pays)
+        rewards = [_numbers(label, name, column, most=LARGEST) for name, column in pays.items()]
+        paid, arms = np.stack(rewards, axis=1), len(pays)  # [N, A]
     return TableData(label, _standardised(features), paid, arms, (identify(features), identify(paid)))
 
 
@@ -78,13 +79,12 @@ def _standardised(features: Array) -> Array:
     So 95% of a normal feature lie in [-1, 1], where those of the other environments are.
     """
     unit = features / np.maximum(np.abs(features).max(axis=0), np.finfo(float).tiny)  # huge numbers would overflow
-    spread = np.where(features.min(axis=0) < features.max(axis=0), unit.std(axis=0), np.inf)
-    spread[spread == 0] = np.inf
+    spread = np.where(unit.min(axis=0) < unit.max(axis=0), unit.std(axis=0), np.inf)
     bounded: Array = ((unit - unit.mean(axis=0)) / (2 * spread)).clip(-LARGEST_FEATURE, LARGEST_FEATURE)
     return bounded
 
 
-def _numbers(label: str, name: str, column: Any) -> Array:
+def _numbers(label: str, name: str, column: Any, most: float = np.finfo(float).max) -> Array:
     """A column as float64, finite in every row."""
     values = np.asarray(column)
     if values.dtype.kind not in "biuf":
@@ -96,10 +96,10 @@ def _numbers(label: str, name: str, column: Any) -> Array:
                 _missing(label, name, row + 1)
             _refuse(label, name, row + 1, f"is {shown(cells[row])}, not a number; leave the column out or encode it")
     numbers = values.astype(np.float64)
-    for row in np.flatnonzero(~(np.abs(numbers) <= LARGEST))[:1]:
+    for row in np.flatnonzero(~(np.abs(numbers) <= most))[:1]:
         if np.isnan(numbers[row]):
             _missing(label, name, row + 1)
-        _refuse(label, name, row + 1, f"is {numbers[row]:g}; give numbers of at most {LARGEST:g}")
+        _refuse(label, name, row + 1, f"is {numbers[row]:g}; give finite numbers of at most {most:.3g}")
     return numbers
 
 
@@ -158,7 +158,10 @@ def _built_in(name: str) -> tuple[Array, Array]:
 def _arrays(data: Any) -> tuple[Array, Array]:
     if not isinstance(data, (tuple, list)) or len(data) != 2:
         raise InputError(f"data is {shown(data)}; give a built-in table, a file, or two arrays (features, classes)")
-    features, paid = np.asarray(data[0]), np.asarray(data[1])
+    try:
+        features, paid = np.asarray(data[0]), np.asarray(data[1])
+    except (TypeError, ValueError) as error:
+        raise InputError(f"data has something that NumPy cannot read ({error}); give arrays") from None
     if features.ndim != 2 or paid.ndim not in (1, 2) or len(features) != len(paid) or paid.shape[1:] in ((0,), (1,)):
         raise InputError(
             f"data has arrays of shapes {list(features.shape)} and {list(paid.shape)}; "
