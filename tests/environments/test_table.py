@@ -208,6 +208,7 @@ def test_files_and_arrays_with_the_same_content_are_the_same_environment(tmp_pat
     other = features.copy()
     other[0, 0] += 1e-9
     assert make_env("table", data=(other, label)).config() != one.config()
+    assert make_env("table", data=(features, (label + 1) % 3)).config() != one.config()
 
 
 def test_text_booleans_and_dictionaries_are_classes(tmp_path: Path) -> None:
@@ -287,6 +288,11 @@ def test_gymnasiums_checker_accepts_tables(options: dict[str, Any]) -> None:
     assert environment.observation_space.high.max() == 2.5
 
 
+def test_the_default_table_plays_in_gymnasium() -> None:
+    pytest.importorskip("sklearn")
+    check_env(gymnasium.make("driftformer/Table-v0").unwrapped)
+
+
 BAD_FILES = [
     ("t.csv", "x,y\n1,a\n,b\n", {}, r"t.csv: column 'x', row 2 is missing"),
     ("t.csv", "x,y\n1,a\nNaN,b\n", {}, r"column 'x', row 2 is missing"),
@@ -297,7 +303,7 @@ BAD_FILES = [
     ("t.csv", "x,y\n1,a\n2,a\n", {}, r"column 'y' has one class only, 'a'"),
     ("t.csv", "x,y\n", {}, r"t.csv, which has 0 rows"),
     ("t.csv", "", {}, r"no valid .csv file: Empty CSV file"),
-    ("t.csv", "x,y\n1,a\n2\n", {}, r"no valid .csv file: .*[Ee]xpected 2 columns, got 1"),
+    ("t.csv", "x,y\n1,a\n2\n", {}, r"no valid .csv file: .*Row #3: Expected 2 columns, got 1"),
     ("t.csv", "x;y\n1;a\n", {}, r"one column, 'x;y'; separate columns by commas"),
     ("t.csv", "x,x,y\n1,2,a\n", {}, r"two columns are called 'x'"),
     ("t.csv", "x,y\n1,a\n2,b\n", {"target": "z"}, r"target: there is no 'z'"),

@@ -223,8 +223,7 @@ def _read(path: Path, asked: str) -> Any:
         if kind == ".parquet" and is_parquet:
             return parquet.ParquetFile(path).read()
         if kind == ".csv" and b"\0" not in start and not is_parquet:
-            # Types are guessed from one block: all of the file, or a late 1.5 in a column of whole numbers would fail.
-            options = csv.ReadOptions(use_threads=False, block_size=min(path.stat().st_size + 1, 2**31 - 1))
+            options = csv.ReadOptions(use_threads=False)  # then errors name the row
             return csv.read_csv(path, options, convert_options=csv.ConvertOptions(strings_can_be_null=True))
     except OSError as error:
         reason = error.strerror or str(error).splitlines()[0]
