@@ -15,3 +15,6 @@ def single_thread() -> Iterator[None]:
     """Rollouts compute with one thread anyway; tests that drive agents by hand should too."""
     with one_thread(), torch.inference_mode():
         yield
+
+
+pytest_plugins = ["tests.reproduction"]

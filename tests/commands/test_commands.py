@@ -31,7 +31,7 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         asked.update(options, recipe=recipe, threads=torch.get_num_threads())
         return SimpleNamespace(step=recipe.steps, tuning_step=recipe.tuning_steps, best=0.5)
 
-    monkeypatch.setattr("driftformer.pretraining.train.train", train)
+    monkeypatch.setattr("driftformer.pretraining.run.train", train)
     return asked
 
 

@@ -39,7 +39,8 @@ class _Batch:
 
     def space(self) -> Any:
         """The space of one problem's observations."""
-        within = 1.0 if hasattr(self.environment, "arm_mode") else np.inf
+        unless_told = 1.0 if hasattr(self.environment, "arm_mode") else np.inf
+        within = getattr(self.environment, "largest_feature", unless_told)
         features = Box(-within, within, (self.environment.arms, self.environment.dim), np.float32)
         states = traits_of(self.environment).states
         kinds = {"offered": MultiBinary(self.environment.arms), "state": Discrete(max(states, 1))}

@@ -1,0 +1,234 @@
+"""Tables for bandits: the built-in ones, files and arrays, checked cell by cell and brought to one scale.
+
+Errors name the column and the row, counted from 1 without the header.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import lru_cache
+from numbers import Real
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftformer.errors import LARGEST, InputError, shown, unknown_name
+from driftformer.storage.fingerprint import identify
+
+Array = NDArray[Any]
+
+SCIKIT_LEARN = ("digits", "wine", "breast-cancer", "iris")
+RIVER = {"image-segments": "ImageSegments", "phishing": "Phishing", "bananas": "Bananas", "shuttle": "Shuttle"}
+"""The classification tables that come inside the two packages; river's others are downloaded or have no classes."""
+
+MOST_ROWS, MOST_CLASSES = 10**6, 1000
+LARGEST_FEATURE = 2.5
+
+
+@dataclass(frozen=True)
+class TableData:
+    """A table that can be played; two with the same content are equal."""
+
+    label: str = field(compare=False)  # for people
+    contexts: Array = field(compare=False, repr=False)  # [N, c] float64, standardised
+    pays: Array = field(compare=False, repr=False)  # [N] each row's class, or [N, A] each arm's reward
+    arms: int
+    content: tuple[str, str]  # the fingerprints of features and classes or rewards as they were given
+
+
+def load(data: Any, target: str = "", rewards: Sequence[str] = ()) -> TableData:
+    """A built-in table, a file, or a pair of arrays."""
+    built_in = isinstance(data, str) and data in (*SCIKIT_LEARN, *RIVER)
+    if isinstance(data, (str, Path)) and not built_in:
+        label = Path(data).name
+        return _make(label, *_split(_read(Path(data).expanduser(), str(data)), label, target, rewards))
+    label = data if built_in else "arrays"
+    if target or rewards:
+        raise InputError(f"data is {label}, whose columns have no names; drop target and rewards, or give a file")
+    features, paid = _built_in(data) if built_in else _arrays(data)
+    columns = {f"feature {place}": column for place, column in enumerate(features.T, 1)}
+    if paid.ndim == 1:
+        return _make(label, columns, {"classes": paid})
+    return _make(label, columns, {f"reward {place}": column for place, column in enumerate(paid.T, 1)})
+
+
+def _make(label: str, columns: dict[str, Any], pays: dict[str, Any]) -> TableData:
+    """Check the columns of features and those of classes (one) or rewards (one for each arm)."""
+    rows = len(next(iter(pays.values())))
+    if not rows or not columns:
+        raise InputError(f"data is {label}, which has {rows} rows and {len(columns)} columns of features; give some")
+    if rows > MOST_ROWS:
+        raise InputError(f"data is {label}, which has {rows:,} rows; give at most {MOST_ROWS:,}")
+    features = np.stack([_numbers(label, name, column) for name, column in columns.items()], axis=1)  # [N, c]
+    if len(pays) == 1:
+        ((name, column),) = pays.items()
+        paid, arms = _classes(label, name, column)
+    else:
+        rewards = [_numbers(label, name, column, most=LARGEST) for name, column in pays.items()]
+        paid, arms = np.stack(rewards, axis=1), len(pays)  # [N, A]
+    return TableData(label, _standardised(features), paid, arms, (identify(features), identify(paid)))
+
+
+def _standardised(features: Array) -> Array:
+    """Mean 0 and standard deviation ½ over the table, within ±2.5; a constant column becomes 0.
+
+    So 95% of a normal feature lie in [-1, 1], where those of the other environments are.
+    """
+    unit = features / np.maximum(np.abs(features).max(axis=0), np.finfo(float).tiny)  # huge numbers would overflow
+    spread = np.where(unit.min(axis=0) < unit.max(axis=0), unit.std(axis=0), np.inf)
+    bounded: Array = ((unit - unit.mean(axis=0)) / (2 * spread)).clip(-LARGEST_FEATURE, LARGEST_FEATURE)
+    return bounded
+
+
+def _numbers(label: str, name: str, column: Any, most: float = np.finfo(float).max) -> Array:
+    """A column as float64, finite in every row."""
+    values = np.asarray(column)
+    if values.dtype.kind not in "biuf":
+        cells = values.astype(object)
+        bad = [row for row, cell in enumerate(cells) if not isinstance(cell, (Real, Decimal))]
+        if bad:  # text as a whole, perhaps for a single cell: name that one
+            row = next((row for row in bad if not _reads_as_number(cells[row])), bad[0])
+            if cells[row] is None:
+                _missing(label, name, row + 1)
+            _refuse(label, name, row + 1, f"is {shown(cells[row])}, not a number; leave the column out or encode it")
+    numbers = values.astype(np.float64)
+    for row in np.flatnonzero(~(np.abs(numbers) <= most))[:1]:
+        if np.isnan(numbers[row]):
+            _missing(label, name, row + 1)
+        _refuse(label, name, row + 1, f"is {numbers[row]:g}; give finite numbers of at most {most:.3g}")
+    return numbers
+
+
+def _reads_as_number(cell: Any) -> bool:
+    try:
+        return isinstance(cell, str) and float(cell) is not None
+    except ValueError:
+        return False
+
+
+def _classes(label: str, name: str, column: Any) -> tuple[Array, int]:
+    """Each row's class as a number from 0, in sorted order, and how many there are."""
+    cells = np.asarray(column).tolist()
+    for row, cell in enumerate(cells, 1):
+        if cell is None or cell == "" or cell != cell:  # NaN alone differs from itself
+            _missing(label, name, row)
+    try:
+        classes = sorted(set(cells))
+    except TypeError:
+        raise InputError(f"data is {label}: {name} mixes kinds of values; give text or numbers as classes") from None
+    if len(classes) == 1:
+        raise InputError(f"data is {label}: {name} has one class only, {shown(classes[0])}; a bandit needs two or more")
+    if len(classes) > MOST_CLASSES:
+        raise InputError(
+            f"data is {label}: {name} has {len(classes):,} classes, and at most {MOST_CLASSES:,} can be arms; "
+            "choose another target"
+        )
+    number = {value: place for place, value in enumerate(classes)}
+    return np.array([number[cell] for cell in cells], np.int64), len(classes)
+
+
+def _refuse(label: str, name: str, row: int, problem: str) -> NoReturn:
+    raise InputError(f"data is {label}: {name}, row {row} {problem}")
+
+
+def _missing(label: str, name: str, row: int) -> NoReturn:
+    _refuse(label, name, row, "is missing; fill it in or leave the row out")
+
+
+@lru_cache(maxsize=8)
+def _built_in(name: str) -> tuple[Array, Array]:
+    package = "scikit-learn" if name in SCIKIT_LEARN else "river"
+    try:
+        if name in SCIKIT_LEARN:
+            from sklearn import datasets
+
+            features, classes = getattr(datasets, f"load_{name.replace('-', '_')}")(return_X_y=True)
+            return features, classes
+        from river import datasets
+    except ImportError:
+        raise InputError(f"data is {name}, which comes with {package}; pip install 'driftformer[data]'") from None
+    rows = list(getattr(datasets, RIVER[name])())
+    return np.array([list(context.values()) for context, _ in rows]), np.array([label for _, label in rows])
+
+
+def _arrays(data: Any) -> tuple[Array, Array]:
+    if not isinstance(data, (tuple, list)) or len(data) != 2:
+        raise InputError(f"data is {shown(data)}; give a built-in table, a file, or two arrays (features, classes)")
+    try:
+        features, paid = np.asarray(data[0]), np.asarray(data[1])
+    except (TypeError, ValueError) as error:
+        raise InputError(f"data has something that NumPy cannot read ({error}); give arrays") from None
+    if features.ndim != 2 or paid.ndim not in (1, 2) or len(features) != len(paid) or paid.shape[1:] in ((0,), (1,)):
+        raise InputError(
+            f"data has arrays of shapes {list(features.shape)} and {list(paid.shape)}; "
+            "give features [N, c] with classes [N] or with rewards [N, A] of two or more arms"
+        )
+    return features, paid
+
+
+def _split(table: Any, label: str, target: str, rewards: Sequence[str]) -> tuple[dict[str, Array], dict[str, Array]]:
+    """A file's columns of features, and those of classes or rewards."""
+    names = table.column_names
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise InputError(f"data is {label}: two columns are called '{twice[0]}'; rename one")
+    if len(names) < 2:
+        raise InputError(f"data is {label}, which has one column, {shown(names[0])}; separate columns by commas")
+    if isinstance(rewards, str) or not isinstance(rewards, Sequence):
+        raise InputError(f"rewards is {shown(rewards)}; give a list of columns")
+    if rewards and target:
+        raise InputError(f"target is {shown(target)}, but rewards are given too; drop one of the two")
+    if rewards and len(set(rewards)) != max(2, len(rewards)):
+        raise InputError(f"rewards is {shown(tuple(rewards))}; give two or more different columns, one for each arm")
+    paid = list(rewards) or [target or names[-1]]
+    for name in paid:
+        if name not in names:
+            raise unknown_name("rewards" if rewards else "target", str(name), names)
+    cells = {f"column '{name}'": _cells(table.column(name), label, f"column '{name}'") for name in names}
+    pays = {key: cells.pop(key) for key in [f"column '{name}'" for name in paid]}
+    return cells, pays
+
+
+def _cells(column: Any, label: str, name: str) -> Array:
+    """A column's cells, none of them missing: numbers as such, all else as Python's values."""
+    import pyarrow as pa
+
+    if column.null_count:
+        _missing(label, name, column.is_null().to_pylist().index(True) + 1)
+    if any(test(column.type) for test in (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)):
+        return np.asarray(column.to_numpy())
+    cells = np.empty(len(column), dtype=object)
+    cells[:] = column.to_pylist()
+    return cells
+
+
+def _read(path: Path, asked: str) -> Any:
+    """The table in a file, as pyarrow's."""
+    import pyarrow as pa
+    from pyarrow import csv, parquet
+
+    kind = path.suffix.lower()
+    if kind not in (".csv", ".parquet"):
+        if path.suffix or path.exists():
+            raise InputError(f"data is {shown(asked)}; give a .csv or .parquet file")
+        raise unknown_name("data", asked, (*SCIKIT_LEARN, *RIVER, "FILE.csv", "FILE.parquet"))
+    try:
+        with path.open("rb") as file:
+            start = file.read(4096)
+        is_parquet = start.startswith(b"PAR1")
+        if kind == ".parquet" and is_parquet:
+            return parquet.ParquetFile(path).read()
+        if kind == ".csv" and b"\0" not in start and not is_parquet:
+            options = csv.ReadOptions(use_threads=False)  # then errors name the row
+            return csv.read_csv(path, options, convert_options=csv.ConvertOptions(strings_can_be_null=True))
+    except OSError as error:
+        reason = error.strerror or str(error).splitlines()[0]
+        raise InputError(f"data is {shown(asked)}, which cannot be read: {reason}; check the file") from None
+    except pa.ArrowException as error:
+        raise InputError(f"data is {path.name}, which is no valid {kind} file: {str(error).splitlines()[0]}") from None
+    actual = "Parquet" if is_parquet else "binary" if b"\0" in start else "not Parquet"
+    raise InputError(f"data is {path.name}, but its content is {actual}; give it the right name")
