@@ -3,7 +3,7 @@
     D-UCB:   mean + 2·√(ξ·ln n / N_k), where a play s rounds ago counts γ^s and n is the sum of all N_k
     SW-UCB:  mean + √(ξ·ln min(t, W) / N_k), over the last W rounds
 
-Rewards lie in [0, 1]; their simulations have ξ = ½.
+Rewards lie in [0, 1]; their simulations have ξ = ½, γ = 1 − 1/(4√T) and W = 4·√(T·ln T).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from driftformer.randomness import Stream
 class DiscountedUCB:
     """D-UCB: every reward counts γ times as much as the one of the round after it."""
 
-    gamma: float = 0.98
+    gamma: float = 0.99
     xi: float = 0.5
     name: ClassVar[str] = "discounted-ucb"
     learns: ClassVar[bool] = True

@@ -7,8 +7,8 @@ better than one mean does (the Bernoulli generalised likelihood ratio):
 
 Then that arm (`restarts=local`), or every arm (`global`), begins again. So that changes of arms that look bad are seen
 too, a share α_k = α₀·√(k·A·ln T/T) of the rounds, after k − 1 restarts, is forced to play the arms in turn. The index
-counts time from an arm's own restart: N_k·kl(mean_k, q) ≤ c·ln(t − τ_k). The authors' later code has c = 1, and
-SMPyBandits, from which their first tables come, c = 3.
+counts time from an arm's own restart: N_k·kl(mean_k, q) ≤ c·ln(t − τ_k). The authors' own code has c = 1;
+SMPyBandits, whose results their first tables show, has c = 3.
 
 Cost: as in the authors' own experiments, a test is made at every tenth play of an arm and looks at every tenth split.
 A round then costs up to T/100 splits, and the state holds A·T/10 sums for each problem.
@@ -43,6 +43,7 @@ class GLRState:
     sums: Tensor  # [B, A, S] what an arm had paid after 1, 2, … times `every` plays
     restarts: Tensor  # [B]
     restarted: Tensor  # [B] bool: the last round ended with a restart
+    first: Tensor  # [B] bool: the last round was the first after one
     horizon: int
 
 
@@ -77,7 +78,7 @@ class GLRKLUCB:
             )
         sums = counts.paid.unsqueeze(2).repeat(1, 1, slots)
         none = torch.zeros(shape.batch, dtype=torch.long, device=shape.device)
-        return GLRState(counts, counts.plays.clone(), sums, none, none.bool(), shape.horizon)
+        return GLRState(counts, counts.plays.clone(), sums, none, none.bool(), none.bool(), shape.horizon)
 
     def act(self, state: GLRState, observation: Observation, rng: Stream) -> tuple[Tensor, IndexInfo]:
         arm, info = choose_kl_bound(observation, state.counts, log_rounds(state.age).mul_(self.c))
@@ -115,7 +116,7 @@ class GLRKLUCB:
             restarted[due] = changed
             self._restart(state, due[changed], place[changed])
         state.restarts.add_(restarted)
-        state.restarted = restarted
+        state.first, state.restarted = state.restarted, restarted
         return state
 
     def _changed(self, sums: Tensor, place: Tensor, slot: Tensor, horizon: int) -> Tensor:
@@ -142,10 +143,10 @@ class GLRKLUCB:
                 values.view(-1).index_fill_(0, places, 0.0)
 
     def events(self, state: GLRState) -> dict[str, Tensor]:
-        return {"restarted": state.restarted}
+        return {"restarted": state.first}
 
     def diagnostics(self, state: GLRState) -> dict[str, Tensor]:
-        return {"restarts": state.restarts}
+        return {"restarts": state.restarts - state.restarted.long()}  # one after the last round changes nothing
 
 
 def _information(paid: Tensor, n: Tensor) -> Tensor:
