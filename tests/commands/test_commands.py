@@ -17,7 +17,7 @@ from driftformer.cli import main
 from driftformer.commands import COMMANDS
 from driftformer.commands import list as listing
 from driftformer.commands.tables import new_table
-from driftformer.environments.presets import PRESETS
+from driftformer.environments.registry import PRESETS
 from driftformer.policies import shipped
 from driftformer.pretraining.recipes import RECIPES, Recipe
 

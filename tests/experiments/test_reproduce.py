@@ -11,7 +11,6 @@ import pytest
 import torch
 
 from driftformer.agents.registry import make_agent, summary_of
-from driftformer.environments.presets import build
 from driftformer.errors import InputError
 from driftformer.experiments import EXPERIMENTS
 from driftformer.experiments import reproduce as module
@@ -85,7 +84,7 @@ def test_every_experiment_can_be_played(name: str) -> None:
     """Its agents exist, may play its worlds, and have words for the report; its panels name agents that play."""
     experiment = EXPERIMENTS[name]
     for case in experiment.cases:
-        environment = build(case.preset)
+        environment = case.preset.build()
         for agent in case.agents:
             check_applies(environment, make_agent(agent))
             assert summary_of(agent)

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import driftformer as df
-from driftformer.environments.presets import build
 from driftformer.experiments.single_runs import SINGLE_RUNS, play
 from driftformer.report.content import caption
 from driftformer.storage.files import read_json
@@ -20,7 +19,7 @@ def test_it_has_the_median_regret_of_the_first_64_problems_of_an_evaluation(name
     (run,) = (replace(one, preset=replace(one.preset, horizon=25)) for one in SINGLE_RUNS if one.name == name)
     play(run, tmp_path / "run.json", seed=3)
     shown = read_json(tmp_path / "run.json")
-    (finals,) = df.evaluate(build(run.preset), [run.agent], runs=64, seed=3).finals.values()
+    (finals,) = df.evaluate(run.preset.build(), [run.agent], runs=64, seed=3).finals.values()
     assert shown["regret_final"] == np.sort(finals)[31] == finals[shown["problem"] - 1]
     assert shown["regret_median"] == pytest.approx(np.median(finals))
     assert shown["regret_mean"] == pytest.approx(finals.mean())

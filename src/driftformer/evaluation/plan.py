@@ -18,6 +18,7 @@ from driftformer.evaluation.result import Result
 from driftformer.evaluation.statistics import AgentRegret, combine, summarize
 from driftformer.randomness import CHUNK
 from driftformer.simulation.chunks import Chunk, Outcome, Task, chunks_for, stack
+from driftformer.simulation.live import check_environment
 from driftformer.simulation.regret import ChunkRegret
 from driftformer.simulation.results import Arrays, ResultsFolder
 from driftformer.simulation.rollout import check_applies, check_device
@@ -45,6 +46,7 @@ class Plan:
         """Check the request and read what is stored; the arguments are those of `evaluate`."""
         self.environment, self.players = environment, by_name(agents)
         self._seed, self._device, self._trajectories = seed, device, trajectories
+        check_environment(environment)
         require_count("runs", runs)
         require_count("seed", seed, 0, most=2**63)
         for agent in self.players.values():
