@@ -7,6 +7,7 @@ What it writes to the terminal is kept in files, as a user would have seen it.
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -23,12 +24,15 @@ PATIENCE = 120.0
 """Seconds after which a command counts as hanging."""
 
 
+_PROGRESS = re.compile(r"tiny: on (labels|regret), step \d+ of \d+, ")
+
+
 @dataclass(frozen=True)
 class Ended:
     """How a command ended."""
 
     code: int  # its exit code, or minus the signal that ended it
-    said: str  # on standard error
+    said: str  # on standard error, lines of progress left out
 
     @property
     def was_killed(self) -> bool:
@@ -76,7 +80,8 @@ class Command:
                 self.kill()
             time.sleep(0.005)
         _, status = os.waitpid(self.pid, 0)
-        said = self._said.read_text(errors="replace")
+        lines = self._said.read_text(errors="replace").splitlines(keepends=True)
+        said = "".join(line for line in lines if not _PROGRESS.match(line))
         self._said.unlink()
         return Ended(1, f"{said}\nTraceback: it hung") if hangs else Ended(os.waitstatus_to_exitcode(status), said)
 

@@ -67,7 +67,7 @@ def test_pretrain_takes_every_setting_of_a_recipe_but_what_makes_it_that_recipe(
         main(["pretrain", "--help"])
     page = capsys.readouterr().out
     for field in dataclasses.fields(Recipe):
-        hidden = field.name in ("name", "summary", "worlds", "behaviours")
+        hidden = field.name in ("name", "summary", "behaviours")
         assert (f"--{field.name.replace('_', '-')} " in page) is not hidden
     assert "GPT-2, or the ReLU transformer" in page  # the text under Recipe.backbone
 
@@ -108,8 +108,7 @@ def test_the_report_names_a_folder_of_figures_only_if_it_is_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("driftformer.report.write_report", lambda folder: folder / "report.html")
-    monkeypatch.setattr("driftformer.report.payload.build_payload", lambda folder: {})
-    monkeypatch.setattr("driftformer.report.sections.headlines", lambda payload: [])
+    monkeypatch.setattr("driftformer.report.headlines", lambda folder: [])
     main(["report", str(tmp_path)])
     assert capsys.readouterr().out.strip() == f"report: {tmp_path / 'report.html'}"
     (tmp_path / "figures").mkdir()

@@ -64,7 +64,7 @@ def test_a_policy_of_other_worlds_is_measured_on_its_own(tmp_path: Path) -> None
     with one_thread(), torch.inference_mode(False):
         train(recipe, tmp_path / "made", evaluate_every=1, evaluate_problems=16)
     told = write_card(str(tmp_path / "made" / "best"), tmp_path / "card", runs=8, seed=3).read_text()
-    assert "| tiny-jumps-3, fixed arms |" in told
+    assert "| tiny-jumps-3: changes=3, T=30, d=4, 4 fixed arms |" in told
     assert "--runs 8 --seed 3 --out FOLDER" in told
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -127,11 +128,10 @@ def _read(stored: dict[str, Any]) -> Summary:
     _require(all(type(stored[name]) is int for name in ("horizon", "runs", "seed")), "a count is no whole number")
     _require(isinstance(summary.agents, dict) and bool(summary.agents), "it has no agents")
     agents = {name: _read_agent(row, summary) for name, row in stored["agents"].items()}
-    return replace(
-        summary,
-        agents=agents,
-        paired_differences=tuple(_read_pair(pair, agents) for pair in stored["paired_differences"]),
-    )
+    pairs = tuple(_read_pair(pair, agents) for pair in stored["paired_differences"])
+    compared = {frozenset((pair.agent, pair.reference)) for pair in pairs}
+    _require(compared == set(map(frozenset, combinations(agents, 2))), "it does not compare all of its agents")
+    return replace(summary, agents=agents, paired_differences=pairs)
 
 
 def _read_agent(stored: dict[str, Any], summary: Summary) -> AgentSummary:
