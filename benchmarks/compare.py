@@ -25,7 +25,7 @@ from driftformer.agents.base import Agent
 from driftformer.environments.base import Environment
 from driftformer.environments.presets import Stationary
 from driftformer.randomness import CHUNK, Randomness
-from driftformer.simulation.chunks import STACK
+from driftformer.simulation.rollout import STACK
 
 HORIZON = 1000
 GIVEN_SETS = 50

@@ -37,8 +37,7 @@ from driftformer.agents.registry import make_agent
 from driftformer.environments.drift import Effect, Start
 from driftformer.environments.linear import LinearBandit
 from driftformer.randomness import CHUNK, Stream
-from driftformer.simulation.chunks import STACK
-from driftformer.simulation.rollout import rollout
+from driftformer.simulation.rollout import STACK, rollout
 
 HORIZON = 5000
 BREAKS = 4

@@ -30,8 +30,8 @@ from benchmarks.ray_engine import one_second_tasks, pool_spends, start_up
 from driftformer.models.incontext import InContextPolicy
 from driftformer.pretraining.recipes import RECIPES
 from driftformer.pretraining.run import policy_config
-from driftformer.simulation.chunks import Chunk, Task, compute
 from driftformer.simulation.results import ResultsFolder
+from driftformer.simulation.rollout import Chunk, Task, compute
 
 _LOW_RATE = ["--steps", "150", "--tuning-steps", "50", "--rate", "1e-4", "--tuning-rate", "2e-5"]
 _ON_LABELS = ["--steps", "200", "--tuning-steps", "0", "--own", "0", "--width", "64", "--layers", "4"]

@@ -34,8 +34,7 @@ from driftformer.agents.linucb import LinUCB
 from driftformer.agents.master import Master
 from driftformer.agents.sliding_window import SlidingWindowLinUCB
 from driftformer.evaluation.progress import Progress
-from driftformer.randomness import Randomness
-from driftformer.threads import one_thread
+from driftformer.randomness import Randomness, one_thread
 
 AGENTS = ("linucb", "discounted-linucb", "sliding-window-linucb", "master-linucb")
 HORIZON = 1_000_000

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from driftformer.threads import one_thread
+from driftformer.randomness import one_thread
 
 
 @pytest.fixture(autouse=True)

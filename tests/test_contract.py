@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from driftformer.agents.base import Privileged, ProblemShape, why_not
+from driftformer.agents.base import Privileged, ProblemShape
 from driftformer.agents.registry import AGENTS, BaseAgent, full_label, label, make_agent
 from driftformer.environments.registry import PRESETS
 from driftformer.errors import InputError
-from driftformer.problem import Observation
+from driftformer.problem import Observation, why_not
 from driftformer.randomness import CHUNK, Randomness
 from driftformer.simulation.rollout import rollout
 from tests.small import small

@@ -5,7 +5,7 @@ import difflib
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Never, get_type_hints
 
 import tyro
@@ -15,7 +15,6 @@ from driftformer.commands import COMMANDS
 from driftformer.commands.options import Command, choices_of, one_of
 from driftformer.errors import InputError, unknown_name
 from driftformer.storage.events import are_json_lines, as_json_lines, say
-from driftformer.threads import one_thread
 
 _FLAT = (conf.CascadeSubcommandArgs, conf.OmitArgPrefixes, conf.OmitSubcommandPrefixes, conf.FlagCreatePairsOff)
 
@@ -23,10 +22,10 @@ _FLAT = (conf.CascadeSubcommandArgs, conf.OmitArgPrefixes, conf.OmitSubcommandPr
 def main(arguments: list[str] | None = None) -> None:
     """Run a command; errors that a user can mend end it with one line and exit code 2."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    with as_json_lines("--log-json" in arguments):
+    with as_json_lines() if "--log-json" in arguments else nullcontext():
         try:
             command = _parse(arguments)
-            with one_thread() if command.computes else nullcontext():
+            with _one_thread() if command.computes else nullcontext():
                 command.run()
         except InputError as error:
             _fail(str(error))
@@ -38,6 +37,12 @@ def main(arguments: list[str] | None = None) -> None:
         except KeyboardInterrupt:
             print("\ninterrupted; results in --out are kept: run the same command to resume", file=sys.stderr)
             sys.exit(130)
+
+
+def _one_thread() -> AbstractContextManager[None]:
+    from driftformer.randomness import one_thread  # imports torch
+
+    return one_thread()
 
 
 def _fail(message: str) -> Never:

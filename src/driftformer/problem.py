@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -73,6 +74,19 @@ class Traits:
     """Rewards change in single rounds only, if at all, and `Truth.changed` says when."""
     states: int = 0
     """Number of states where what is played decides what comes next; 0 for bandits."""
+
+
+def traits_of(environment: Any) -> Traits:
+    """What an environment declares about itself."""
+    traits: Traits = getattr(environment, "traits", Traits())
+    return traits
+
+
+def why_not(agent: Any, traits: Traits) -> str | None:
+    """Why an agent, or the one it wraps, cannot play such a problem; None if it can."""
+    own = agent.why_not(traits) if hasattr(agent, "why_not") else None
+    base = getattr(agent, "base", None)
+    return own or (why_not(base, traits) if base is not None else None)
 
 
 def draw_arms(uniform: Tensor, arms: int, offered: Tensor | None) -> Tensor:

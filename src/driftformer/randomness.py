@@ -1,4 +1,4 @@
-"""Random numbers that belong to a chunk.
+"""Random numbers that belong to a chunk, and one thread to compute with: the same seed gives the same bits.
 
 A chunk is a fixed number of problems whose randomness comes from (seed, chunk index) alone. Several chunks are
 stacked into one batch where a bigger batch is faster; each still draws from its own generators, so its numbers do not
@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Literal, Protocol
 
 import numpy as np
@@ -28,6 +29,18 @@ _AHEAD = 16
 
 _SMALL = 1024
 """Numbers for one chunk below which a CPU draws ahead; an accelerator always does."""
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute with one thread inside the block: more would give other last bits, and parallelism comes from workers."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
 
 _Kind = Literal["symmetric", "uniform", "normal"]
 

@@ -18,8 +18,8 @@ from driftformer.evaluation.teacher import measure_closeness
 from driftformer.policies import shipped
 from driftformer.pretraining.recipes import recipe_of
 from driftformer.pretraining.run import train
+from driftformer.randomness import one_thread
 from driftformer.simulation.numbers import number
-from driftformer.threads import one_thread
 
 TOY = LinearBandit(name="toy", horizon=30, dim=4, arms=4, noise=0.3, drift=CosineWithin((0.01, 0.03), in_phase=1.0))
 

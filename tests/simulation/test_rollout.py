@@ -14,12 +14,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import driftformer as df
-from driftformer.agents.base import why_not
 from driftformer.agents.reference import NoState
 from driftformer.agents.registry import AGENTS
 from driftformer.environments import drift
 from driftformer.environments.registry import PRESETS
 from driftformer.errors import InputError
+from driftformer.problem import why_not
 from driftformer.simulation.regret import RegretRecorder
 from tests.small import small
 

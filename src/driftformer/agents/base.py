@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from driftformer.errors import InputError
-from driftformer.problem import Observation, Traits, Truth, pick
+from driftformer.problem import Observation, Truth, pick
 from driftformer.randomness import Stream
 
 
@@ -85,13 +85,6 @@ class Privileged(Protocol):
     def inform(self, state: Any, truth: Truth) -> Any:
         """The state with this round's truth taken in."""
         ...
-
-
-def why_not(agent: Any, traits: Traits) -> str | None:
-    """Why an agent, or the one it wraps, cannot play such a problem; None if it can."""
-    own = agent.why_not(traits) if hasattr(agent, "why_not") else None
-    base = getattr(agent, "base", None)
-    return own or (why_not(base, traits) if base is not None else None)
 
 
 def check_base(base: Agent) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Protocol, runtime_checkable
 from torch import Tensor
 
 from driftformer.environments.rewards import RewardLaw
-from driftformer.problem import Observation, Traits, Truth
+from driftformer.problem import Observation, Truth
 from driftformer.randomness import Randomness
 
 
@@ -90,9 +90,3 @@ class Foreseeable(Protocol):
     def advance(self, world: Any, randomness: Randomness) -> Any:
         """The world of the next round, whatever is played in this one."""
         ...
-
-
-def traits_of(environment: Environment) -> Traits:
-    """What an environment declares about itself."""
-    traits: Traits = getattr(environment, "traits", Traits())
-    return traits

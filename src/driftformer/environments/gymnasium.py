@@ -19,9 +19,10 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from driftformer.environments.base import Environment, traits_of
+from driftformer.environments.base import Environment
 from driftformer.environments.registry import make_env
 from driftformer.errors import InputError, require_count
+from driftformer.problem import traits_of
 from driftformer.randomness import Randomness
 
 Info = dict[str, NDArray[Any]]

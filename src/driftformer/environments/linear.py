@@ -170,9 +170,8 @@ class LinearBandit:
 
 def _plain(drift: drifts.Drift) -> dict[str, float]:
     """The plain numbers of a drift."""
-    told = identify(drift)
-    plain = told.items() if isinstance(told, dict) else ()
-    return {key: value for key, value in plain if isinstance(value, (int, float)) and value is not False}
+    own = getattr(drift, "__dict__", {})
+    return {key: value for key, value in own.items() if isinstance(value, (int, float)) and value is not False}
 
 
 def _changed(before: drifts.Effect, after: drifts.Effect) -> Tensor:

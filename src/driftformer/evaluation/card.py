@@ -15,7 +15,7 @@ from driftformer.agents.base import Agent
 from driftformer.agents.incontext import InContext
 from driftformer.agents.oracle import Oracle
 from driftformer.agents.registry import make_agent
-from driftformer.environments.base import Environment, traits_of
+from driftformer.environments.base import Environment
 from driftformer.environments.registry import make_env
 from driftformer.errors import InputError, require_count
 from driftformer.evaluation.evaluate import evaluate
@@ -24,6 +24,7 @@ from driftformer.policies import TRAINING, folder_of
 from driftformer.pretraining.labels import BEHAVIOUR, OPTIMAL
 from driftformer.pretraining.recipes import RECIPES
 from driftformer.pretraining.worlds import worlds_of
+from driftformer.problem import traits_of
 from driftformer.simulation.numbers import with_error
 from driftformer.storage.files import read_json, tidy, write_atomically, write_json
 

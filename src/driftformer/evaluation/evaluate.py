@@ -1,21 +1,35 @@
-"""Compare agents on one environment: compute what is missing, store it, sum it up."""
+"""Compare agents on one environment: plan what is missing, compute it, store it, sum it up.
+
+Whoever computes the tasks, here or far away, in whatever order, `Plan` alone counts and stores what they bring.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from driftformer.agents.base import Agent, Privileged
+from driftformer.agents.registry import check_agent, full_label, label, make_agent
 from driftformer.environments.base import Environment
 from driftformer.environments.registry import make_env
-from driftformer.errors import InputError
-from driftformer.evaluation.plan import Agents, Plan
+from driftformer.errors import InputError, require_count
 from driftformer.evaluation.progress import Progress, log_and_show, rounds_by_agent
 from driftformer.evaluation.result import Result
-from driftformer.simulation.chunks import compute
+from driftformer.evaluation.statistics import AgentRegret, combine, summarize
+from driftformer.randomness import CHUNK
 from driftformer.simulation.engines import Engine, LocalEngine, opened
-from driftformer.simulation.results import CONFIG
-from driftformer.simulation.rollout import check_device
+from driftformer.simulation.live import check_config, check_environment
+from driftformer.simulation.regret import ChunkRegret
+from driftformer.simulation.results import CONFIG, Arrays, ResultsFolder
+from driftformer.simulation.rollout import Chunk, Outcome, Task, check_applies, check_device, chunks_for, compute, stack
+from driftformer.simulation.trajectories import Trajectories
 from driftformer.storage.events import sitting
+from driftformer.storage.files import read_json, write_atomically, write_json
+
+Agents = Sequence[Agent | str] | Mapping[str, Agent | str]
+"""Agents to compare; a mapping gives them names of the caller's choice."""
 
 
 def evaluate(
@@ -89,3 +103,148 @@ def compute_missing(
             owners[id(task)].take(task, outcome)
             bar.finished(task)
             events.settle()
+
+
+class Plan:
+    """Some agents in one environment: which chunks are stored, and which are missing."""
+
+    def __init__(
+        self,
+        environment: Environment,
+        agents: Agents,
+        *,
+        runs: int,
+        seed: int = 0,
+        out: Path | str | None = None,
+        device: str = "cpu",
+        trajectories: bool = False,
+    ) -> None:
+        """Check the request and read what is stored; the arguments are those of `evaluate`."""
+        self.environment, self.players = environment, by_name(agents)
+        self._seed, self._device, self._trajectories = seed, device, trajectories
+        check_environment(environment)
+        require_count("runs", runs)
+        require_count("seed", seed, 0, most=2**63)
+        for agent in self.players.values():
+            check_applies(environment, agent)
+        self._kind = check_device(device).type
+        if trajectories and out is None:
+            raise InputError("trajectories is set without out; name the folder that should hold them")
+        self.folder = None
+        if out is not None:
+            check_config(environment)
+            config = {"environment": environment.config(), "seed": seed, "device": self._kind}
+            self.folder = ResultsFolder(out, config, environment.horizon)
+        self._chunks = chunks_for(runs)
+        self._known = _load(self.folder, self.players, self._chunks, trajectories)
+        self._timing: dict[str, dict[str, float]] = {}
+
+    def missing(self, name: str) -> list[Chunk]:
+        """An agent's chunks that are still to be played."""
+        return [chunk for chunk in self._chunks if (name, chunk) not in self._known]
+
+    @property
+    def chunks(self) -> int:
+        """How many chunks there are, over all agents."""
+        return len(self._chunks) * len(self.players)
+
+    @property
+    def chunks_missing(self) -> int:
+        return self.chunks - len(self._known)
+
+    def tasks(self, workers: int) -> list[Task]:
+        """All that is missing, in batches that keep this many workers busy."""
+        return [
+            Task(self.environment, name, agent, batch, self._seed, self._device, self._trajectories)
+            for name, agent in self.players.items()
+            for batch in stack(self.missing(name), workers, self._kind, agent)
+        ]
+
+    def take(self, task: Task, outcome: Outcome) -> None:
+        """Store the outcome of a task; each chunk comes once."""
+        for place, (chunk, regret) in enumerate(zip(task.chunks, outcome.rollout.regrets, strict=True)):
+            if (task.name, chunk) in self._known:
+                raise AssertionError(f"{task.label} came twice")
+            self._known[task.name, chunk] = regret
+            if self.folder is not None:
+                rows = _rows(outcome.rollout.trajectories, place, chunk)
+                self.folder.save(full_label(task.agent), chunk, regret, rows)
+        self._timing[task.name] = _add_timing(self._timing.get(task.name), task, outcome)
+
+    def regrets(self) -> dict[str, AgentRegret]:
+        """The regret of each agent, once nothing is missing."""
+        return {name: combine([self._known[name, chunk] for chunk in self._chunks]) for name in self.players}
+
+    def finish(self) -> Result:
+        """Sum up, and store the summary."""
+        privileged = [name for name, agent in self.players.items() if isinstance(agent, Privileged)]
+        result = Result(summarize(self.environment, self.regrets(), self._seed, privileged), self._timing)
+        if self.folder is not None:
+            self.folder.claim()
+            write_json(self.folder.path / "summary.json", result.summary.to_json())
+            self.keep_timing()
+        return result
+
+    def keep_timing(self) -> dict[str, Any]:
+        """Store the latest timing of each agent; one that had nothing to compute keeps its earlier timing."""
+        if self.folder is None:
+            return self._timing
+        path = self.folder.path / "timing.json"
+        try:
+            earlier = read_json(path) if path.exists() else {}
+        except InputError:  # nothing is computed from timings, so a broken file is no reason to stop
+            earlier = {}
+        timing = {**earlier, **self._timing}
+        write_atomically(path, (json.dumps(timing, indent=1) + "\n").encode())  # no checksum, for other programs
+        return timing
+
+
+def by_name(agents: Agents) -> dict[str, Agent]:
+    """Agents by the names they were asked for."""
+    if not isinstance(agents, (list, tuple, Mapping)) or not agents:
+        raise InputError(f"agents is {agents!r}; give a list with at least one, as `driftformer list` shows them")
+    players: dict[str, Agent] = {}
+    named = agents.items() if isinstance(agents, Mapping) else ((None, asked) for asked in agents)
+    for given, asked in named:
+        agent = make_agent(asked) if isinstance(asked, str) else check_agent(asked)
+        name = given or (asked if isinstance(asked, str) else label(agent))
+        if full_label(agent) in {full_label(other) for other in players.values()}:
+            raise InputError(f"agents: '{name}' is given twice; name each agent once")
+        players[name] = agent
+    return players
+
+
+def _load(
+    folder: ResultsFolder | None, players: Mapping[str, Agent], chunks: Sequence[Chunk], trajectories: bool
+) -> dict[tuple[str, Chunk], ChunkRegret]:
+    """What the folder has already; a broken file is an error now, not after hours of computing."""
+    if folder is None:
+        return {}
+    known = {}
+    for name, agent in players.items():
+        stored = full_label(agent)
+        for chunk in chunks:
+            if folder.has(stored, chunk, trajectories):
+                known[name, chunk] = folder.load(stored, chunk)
+                if trajectories:
+                    folder.load_trajectories(stored, chunk)
+    return known
+
+
+def _rows(trajectories: Trajectories | None, place: int, chunk: Chunk) -> Arrays | None:
+    """One chunk's trajectories out of the stack's."""
+    if trajectories is None:
+        return None
+    rows = slice(place * CHUNK, place * CHUNK + chunk.count)
+    return {name: value[rows].cpu().numpy() for name, value in trajectories.tensors().items()}
+
+
+def _add_timing(before: Mapping[str, float] | None, task: Task, outcome: Outcome) -> dict[str, float]:
+    before = before or {"rounds": 0, "cpu_seconds": 0.0, "wall_seconds": 0.0}
+    rounds, cpu = before["rounds"] + task.rounds, before["cpu_seconds"] + outcome.cpu_seconds
+    return {
+        "rounds": rounds,
+        "cpu_seconds": cpu,
+        "wall_seconds": before["wall_seconds"] + outcome.wall_seconds,
+        "rounds_per_cpu_second": rounds / cpu,
+    }

@@ -22,8 +22,8 @@ from driftformer.storage.events import EventLog, are_json_lines, say
 
 if TYPE_CHECKING:
     from driftformer.pretraining.run import Report
-    from driftformer.simulation.chunks import Task
     from driftformer.simulation.engines import OnEvent
+    from driftformer.simulation.rollout import Task
 
 FIRST_LINE, LATER_LINES = 10.0, 30.0
 """Seconds until the first plain line, and between later ones."""

@@ -11,10 +11,9 @@ from driftformer.agents.incontext import InContext
 from driftformer.agents.registry import full_label
 from driftformer.environments.base import Environment
 from driftformer.pretraining import imitation
-from driftformer.randomness import Randomness
+from driftformer.randomness import Randomness, one_thread
 from driftformer.simulation.collect import collect
 from driftformer.simulation.tape import problems_of
-from driftformer.threads import one_thread
 
 TEACHER = "other copies of the teacher"
 

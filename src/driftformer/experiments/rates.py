@@ -141,8 +141,7 @@ def measure_rates(
     engine: str | Engine = "local",
 ) -> dict[str, dict[str, Exponent]]:
     """Run all sweeps, resumably, and write rates.json and its figure."""
-    from driftformer.evaluation.evaluate import compute_missing
-    from driftformer.evaluation.plan import Plan
+    from driftformer.evaluation.evaluate import Plan, compute_missing
     from driftformer.plots.rates import draw_rates
     from driftformer.simulation.engines import opened
 

@@ -21,8 +21,7 @@ from typing import Any
 from driftformer import experiments
 from driftformer.environments.nonstationarity import nonstationarity
 from driftformer.errors import InputError, require_count, unknown_name
-from driftformer.evaluation.evaluate import check_crew, compute_missing
-from driftformer.evaluation.plan import Plan
+from driftformer.evaluation.evaluate import Plan, check_crew, compute_missing
 from driftformer.evaluation.progress import TrainingProgress
 from driftformer.evaluation.result import Result
 from driftformer.experiments import EXPERIMENTS, NAMES, RATES, THEORY, TRAININGS

@@ -13,9 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from driftformer.agents.base import why_not
 from driftformer.agents.registry import make_agent
-from driftformer.environments.base import traits_of
 from driftformer.errors import InputError
 from driftformer.experiments.base import scale_of
 from driftformer.experiments.pretrained import OnReport
@@ -28,6 +26,7 @@ from driftformer.pretraining.recipes import Recipe, recipe_of
 from driftformer.pretraining.run import train
 from driftformer.pretraining.validation import Validation
 from driftformer.pretraining.worlds import worlds_of
+from driftformer.problem import traits_of, why_not
 from driftformer.storage.files import digest, read_json, write_json
 
 RESULTS = "results.json"

@@ -16,12 +16,11 @@ from driftformer.agents.incontext import InContext
 from driftformer.agents.registry import make_agent
 from driftformer.environments.presets import High, Preset
 from driftformer.pretraining.imitation import policy_distribution
-from driftformer.randomness import Randomness
+from driftformer.randomness import Randomness, one_thread
 from driftformer.simulation.rollout import rollout
 from driftformer.simulation.tape import lay_out
 from driftformer.simulation.trajectories import Laid, played
 from driftformer.storage.files import read_json, write_json
-from driftformer.threads import one_thread
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from driftformer.pretraining.play import Player
 from driftformer.pretraining.processes import Part
 from driftformer.pretraining.recipes import Recipe
 from driftformer.pretraining.worlds import TrainingWorld, describe, worlds_of
-from driftformer.randomness import Randomness
+from driftformer.randomness import Randomness, one_thread
 from driftformer.simulation.collect import check_behaviours, collect
 from driftformer.simulation.engines import Engine, OnEvent, ReportRounds, opened
 from driftformer.simulation.tape import problems_of
@@ -36,7 +36,6 @@ from driftformer.storage.checksum import checksum
 from driftformer.storage.events import EVENTS, sitting
 from driftformer.storage.files import is_partial, read_json, tidy, write_atomically, write_json
 from driftformer.storage.tensors import BrokenFile, parse_tensors
-from driftformer.threads import one_thread
 
 _FORMAT = 1
 

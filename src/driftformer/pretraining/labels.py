@@ -12,11 +12,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from driftformer.agents.base import why_not
 from driftformer.agents.registry import make_agent
-from driftformer.environments.base import traits_of
 from driftformer.errors import InputError
 from driftformer.pretraining.worlds import TrainingWorld
+from driftformer.problem import traits_of, why_not
 from driftformer.randomness import Randomness
 from driftformer.simulation.follow import follow
 from driftformer.simulation.trajectories import Trajectories

@@ -130,6 +130,11 @@ def check_environment(environment: Environment) -> None:
     described = environment.describe() if callable(getattr(environment, "describe", None)) else None
     if not isinstance(described, str) or not described.strip() or "\n" in described:
         raise InputError(f"environment '{name}': describe() gives {described!r:.60}; return one line of text")
+
+
+def check_config(environment: Environment) -> None:
+    """Refuse an environment whose results could not be told apart from others', by name."""
+    name = environment.name
     try:
         config = environment.config()
         plain = json.loads(json.dumps(config, allow_nan=False))

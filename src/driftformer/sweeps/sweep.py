@@ -29,13 +29,13 @@ from rich.table import Table
 from driftformer.agents.registry import label
 from driftformer.environments.registry import make_env
 from driftformer.errors import InputError, require_count
-from driftformer.evaluation.plan import Plan
+from driftformer.evaluation.evaluate import Plan
 from driftformer.evaluation.progress import Progress, log_and_show
 from driftformer.plots import sweeps as figures
 from driftformer.randomness import CHUNK
-from driftformer.simulation.chunks import Outcome, Task, compute
 from driftformer.simulation.engines import Engine, opened
 from driftformer.simulation.numbers import number
+from driftformer.simulation.rollout import Outcome, Task, compute
 from driftformer.storage.events import EVENTS, sitting
 from driftformer.storage.files import is_partial, tidy, write_atomically, write_json
 from driftformer.sweeps.grid import OPTION, Grid

@@ -16,11 +16,10 @@ from driftformer.agents.registry import make_agent
 from driftformer.environments.base import Environment
 from driftformer.environments.nonstationarity import nonstationarity
 from driftformer.errors import InputError, require_count
-from driftformer.randomness import CHUNK, Randomness
+from driftformer.randomness import CHUNK, Randomness, one_thread
 from driftformer.simulation.rollout import rollout
 from driftformer.simulation.tape import lay_out
 from driftformer.theory.bounds import Rho, inverse_root
-from driftformer.threads import one_thread
 
 
 @dataclass(frozen=True)

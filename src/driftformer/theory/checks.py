@@ -17,6 +17,7 @@ from driftformer.agents.linucb import LinUCB
 from driftformer.agents.master import Master
 from driftformer.environments.registry import make_env
 from driftformer.errors import require_count, unknown_name
+from driftformer.randomness import one_thread
 from driftformer.theory import bounds, linucb, rank_tests
 from driftformer.theory.agent_reference import play_with_agent, small_problem
 from driftformer.theory.assumptions import count_assumption
@@ -36,7 +37,6 @@ from driftformer.theory.constructions import (
 from driftformer.theory.network import Layer, apply, sizes
 from driftformer.theory.noncontinuous import CEILING, SHARPNESS, block_network, play_by_weights
 from driftformer.theory.tokens import Layout, empty_tokens, random_tokens, tokens_with_random_numbers
-from driftformer.threads import one_thread
 
 EXACT = 1e-9
 MOST_N = 6

@@ -10,13 +10,13 @@ from matplotlib.patches import Rectangle
 
 from driftformer.agents.master import Master
 from driftformer.plots.style import figure_at
+from driftformer.randomness import one_thread
 from driftformer.theory import linucb
 from driftformer.theory.bounds import inverse_root
 from driftformer.theory.constructions import bernoulli_masks, held_numbers, ranks, restart, sigma1, sigma2
 from driftformer.theory.network import Layer, apply
 from driftformer.theory.noncontinuous import SHARPNESS, block_network
 from driftformer.theory.tokens import Layout, random_tokens
-from driftformer.threads import one_thread
 
 
 def draw_scheduler(n: int, path: Path, seed: int = 0) -> None:
