@@ -61,12 +61,13 @@ def _imports(frame: FrameType | None) -> bool:
 
 
 def training_step() -> None:
-    from driftformer.pretraining import run as runs
+    from driftformer.pretraining.loop import Loop
     from driftformer.pretraining.recipes import recipe_of
+    from driftformer.pretraining.run import train
 
     recipe = recipe_of("tiny", steps=40, tuning_steps=0, generation=128 * 5, tokens=3840)
     steps: list[Walk] = []
-    step = runs.Loop.steps
+    step = Loop.steps
 
     def watched(loop: Any) -> Any:
         inner = step(loop)
@@ -79,9 +80,9 @@ def training_step() -> None:
             steps.append(walk)
             yield found
 
-    setattr(runs.Loop, "steps", watched)  # noqa: B010
+    setattr(Loop, "steps", watched)  # noqa: B010
     with tempfile.TemporaryDirectory() as folder:
-        runs.train(recipe, Path(folder) / "run", evaluate_problems=8)
+        train(recipe, Path(folder) / "run", evaluate_problems=8)
     begins = max(steps[5:20], key=lambda walk: len(walk.files))
     middle = min(steps[5:20], key=lambda walk: len(walk.files))
     begins.report("a step that begins a generation")
