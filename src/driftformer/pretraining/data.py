@@ -32,6 +32,9 @@ from driftformer.simulation.trajectories import Trajectories
 TRAINING_SEED, TUNING_SEED, OWN_SEED = 2**41, 2**42, 2**43
 """Added to the seeds of trainings: no evaluation shows problems that a training has seen."""
 
+_CPU_GENERATION = 1024
+"""Trajectories that a CPU makes at once at most: a GPU's thousands would take it many minutes."""
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -96,7 +99,8 @@ class FreshData:
         """
         recipe, horizon = self._recipe, world.environment.horizon
         batch = self._part.each(recipe.tokens // tokens_in(recipe.form, horizon))
-        most = max(recipe.generation * self.worlds[0].environment.horizon // horizon, recipe.generation // 2)
+        whole = recipe.generation if self._device.type != "cpu" else min(recipe.generation, _CPU_GENERATION)
+        most = max(whole * self.worlds[0].environment.horizon // horizon, whole // 2)
         return batch, max(1, most // (recipe.shards * batch))
 
     def generation(self, number: int, step: int, player: Player) -> Iterator[Batch]:

@@ -204,7 +204,8 @@ class _Run:
 
     def to(self, deadline: float) -> TrainingState:
         """Take steps until all are done or time is up."""
-        phase, took, steps = "labels", 0.0, self._loop.steps()
+        phase, steps = "labels", self._loop.steps()
+        took = self._step_seconds() if math.isfinite(deadline) else 0.0
         try:
             while not self._is_over(time.perf_counter() + took > deadline):  # another step would end too late
                 began = time.perf_counter()
@@ -221,6 +222,19 @@ class _Run:
             raise InputError(self._too_large(phase)) from error
         self._save()
         return self._state
+
+    def _step_seconds(self) -> float:
+        """About how long the first step will take: on a CPU perhaps minutes, on a GPU next to nothing."""
+        if self._device.type != "cpu":
+            return 0.0
+        few, config = 4, self._policy.config
+        horizon = self._data.worlds[0].environment.horizon
+        began = time.perf_counter()
+        arms, rewards = torch.zeros(few, horizon, dtype=torch.long), torch.zeros(few, horizon)
+        self._model(torch.zeros(few, horizon, config.arms, config.dim), arms, rewards).sum().backward()
+        self._optimizer.zero_grad()
+        rows = self._recipe.tokens / tokens_in(self._recipe.form, horizon) / self._accelerator.num_processes
+        return float((time.perf_counter() - began) * rows / few)
 
     def _is_over(self, late: bool) -> bool:
         """Whether time is up for any process: all of them must agree on it."""
