@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal, Protocol, cast
 import torch
 from torch import Tensor
 
-from driftformer.errors import InputError, require_count, require_real
+from driftformer.errors import InputError, require_count, require_real, shown
 from driftformer.randomness import Stream
 
 PriorName = Literal["uniform", "normal", "sphere"]
@@ -203,13 +203,7 @@ class Jumps:
 
     def __post_init__(self) -> None:
         require_count("changes", self.changes, 0)
-        if not isinstance(self.times, Sequence):
-            raise InputError(f"times is {self.times!r}; give a list of rounds")
-        object.__setattr__(self, "times", tuple(self.times))
-        for time in self.times:
-            require_count("times (a change)", time, 2)
-        if len(set(self.times)) != len(self.times):
-            raise InputError(f"times is {self.times}; give each round of a change once")
+        object.__setattr__(self, "times", change_times(self.times))
 
     def start(self, start: Start) -> tuple[Tensor, Tensor, Tensor]:
         batch, dim = start.w.shape
@@ -236,6 +230,17 @@ class Jumps:
         if effect.w is not drawn:  # another drift came before: keep how far it has moved w
             w = w + (effect.w - drawn)
         return replace(effect, w=w, redrawn=effect.redrawn | (times == t).any(dim=1)), memory
+
+
+def change_times(times: Sequence[int], horizon: int = 10**9) -> tuple[int, ...]:
+    """Rounds that bring a change, checked: each once, none of them the first."""
+    if isinstance(times, str) or not isinstance(times, Sequence):
+        raise InputError(f"times is {shown(times)}; give a list of rounds")
+    for time in times:
+        require_count("times (a change)", time, 2, most=horizon)
+    if len(set(times)) != len(times):
+        raise InputError(f"times is {shown(times)}; give each round of a change once")
+    return tuple(times)
 
 
 def random_subset(size: int, total: int, start: Start) -> Tensor:
