@@ -15,7 +15,7 @@ from torch import Tensor
 from driftformer.agents.base import ProblemShape, ValueInfo, choose
 from driftformer.agents.counts import add, begin, no_features
 from driftformer.errors import require_real
-from driftformer.problem import Observation, Traits
+from driftformer.problem import Observation
 from driftformer.randomness import Stream
 
 _PROPOSALS = 6
@@ -36,12 +36,10 @@ class BetaThompson:
     gamma: float = 1.0
     name: ClassVar[str] = "beta-thompson"
     learns: ClassVar[bool] = True
+    why_not = staticmethod(no_features)
 
     def __post_init__(self) -> None:
         require_real("gamma", self.gamma, 0.0, above=True, most=1.0)
-
-    def why_not(self, traits: Traits) -> str | None:
-        return no_features(traits)
 
     def init(self, shape: ProblemShape) -> Posterior:
         counts = begin(shape)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from driftformer.agents.base import ProblemShape, ValueInfo
 from driftformer.agents.ridge import precise
-from driftformer.problem import Observation, Traits, place_of
+from driftformer.problem import Traits, place_of
 
 
 @dataclass
@@ -65,12 +65,5 @@ def mean(counts: Counts) -> Tensor:
 
 
 def log_rounds(rounds: Tensor) -> Tensor:
-    """ln t, `[B]`, of at least two rounds: with fewer there is nothing to compare, and ln 1 has no width."""
+    """ln t, `[B]`, of at least two rounds: with fewer, or where old ones fade fast, an index would have no width."""
     return rounds.clamp_min(2).log_()
-
-
-def choose_bound(observation: Observation, counts: Counts, level: Tensor) -> tuple[Tensor, IndexInfo]:
-    """The offered arm with the highest mean + √(level / N_k), for a level `[B]`."""
-    index = (level.unsqueeze(1) / counts.plays).sqrt_().add_(mean(counts))  # [B, A]
-    arm = observation.best(index)
-    return arm, IndexInfo(index, arm, level.sqrt().add_(1))

@@ -24,10 +24,10 @@ import torch
 from torch import Tensor
 
 from driftformer.agents.base import ProblemShape
-from driftformer.agents.counts import Counts, IndexInfo, add, begin, log_rounds, no_features
+from driftformer.agents.counts import Counts, IndexInfo, begin, count, log_rounds, no_features
 from driftformer.agents.kl_ucb import choose_kl_bound
 from driftformer.errors import InputError, require_choice, require_count, require_real
-from driftformer.problem import Observation, Traits, pick, place_of, take
+from driftformer.problem import Observation, pick, place_of, take
 from driftformer.randomness import Stream
 
 Restarts = Literal["local", "global"]
@@ -58,6 +58,7 @@ class GLRKLUCB:
     every: int = 10
     name: ClassVar[str] = "glr-kl-ucb"
     learns: ClassVar[bool] = True
+    why_not = staticmethod(no_features)
 
     def __post_init__(self) -> None:
         require_choice("restarts", self.restarts, get_args(Restarts))
@@ -65,9 +66,6 @@ class GLRKLUCB:
         require_real("delta", self.delta, 0.0, above=True)
         require_real("c", self.c, 0.0, above=True)
         require_count("every", self.every)
-
-    def why_not(self, traits: Traits) -> str | None:
-        return no_features(traits)
 
     def init(self, shape: ProblemShape) -> GLRState:
         counts, slots = begin(shape), shape.horizon // self.every + 1
@@ -99,10 +97,7 @@ class GLRKLUCB:
     def update(
         self, state: GLRState, observation: Observation, arm: Tensor, reward: Tensor, info: IndexInfo
     ) -> GLRState:
-        counts = state.counts
-        add(counts.plays, arm, torch.ones_like(counts.rounds))
-        add(counts.paid, arm, reward.to(counts.paid.dtype).clamp(0.0, 1.0))
-        counts.rounds.add_(1)
+        counts = count(state.counts, arm, reward.clamp(0.0, 1.0))
         state.age.add_(1)
         place = place_of(arm, counts.plays.shape[1])  # [B]
         plays = take(counts.plays, place).long()

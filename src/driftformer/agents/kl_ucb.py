@@ -11,10 +11,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from driftformer.agents.base import ProblemShape
 from driftformer.agents.counts import Counts, IndexInfo, begin, count, log_rounds, mean, no_features
 from driftformer.errors import require_real
-from driftformer.problem import Observation, Traits
+from driftformer.problem import Observation
 from driftformer.randomness import Stream
 
 _STEPS = 5
@@ -28,15 +27,11 @@ class KLUCB:
     c: float = 0.0
     name: ClassVar[str] = "kl-ucb"
     learns: ClassVar[bool] = True
+    why_not = staticmethod(no_features)
+    init = staticmethod(begin)
 
     def __post_init__(self) -> None:
         require_real("c", self.c, 0.0)
-
-    def why_not(self, traits: Traits) -> str | None:
-        return no_features(traits)
-
-    def init(self, shape: ProblemShape) -> Counts:
-        return begin(shape)
 
     def act(self, state: Counts, observation: Observation, rng: Stream) -> tuple[Tensor, IndexInfo]:
         level = log_rounds(state.rounds)

@@ -32,101 +32,76 @@ class BaseAgent(str):
 class Entry:
     """Where an agent lives and what a reader of the list should know."""
 
-    module: str
-    kind: str
+    where: str | type[Any]  # module.Class in this room, or the class itself where another package brought it
     summary: str
     options: dict[str, Any]  # with their defaults, shown by `list`; a test holds them to the class itself
     privileged: bool = False
-    registered: type[Any] | None = None  # the class itself, where another package brought it
 
     def load(self) -> type[Any]:
-        found: type[Any] = getattr(importlib.import_module(f"driftformer.agents.{self.module}"), self.kind)
+        if not isinstance(self.where, str):
+            return self.where
+        module, _, kind = self.where.partition(".")
+        found: type[Any] = getattr(importlib.import_module(f"driftformer.agents.{module}"), kind)
         return found
 
 
+LINUCB = BaseAgent("linucb")
+FADING = {"gamma": 0.95, "alpha": 1.0, "ridge": 1.0}
+
 AGENTS: dict[str, Entry] = {
-    "random": Entry("reference", "Random", "uniform over the offered arms", {}),
-    "linucb": Entry("linucb", "LinUCB", "optimism over ridge regression", {"alpha": 1.0, "ridge": 1.0}),
-    "thompson": Entry(
-        "thompson", "Thompson", "posterior sampling over ridge regression", {"variance": 0.3, "ridge": 1.0}
-    ),
-    "greedy": Entry("greedy", "Greedy", "ridge regression without exploration", {"ridge": 1.0}),
+    "random": Entry("reference.Random", "uniform over the offered arms", {}),
+    "linucb": Entry("linucb.LinUCB", "optimism over ridge regression", {"alpha": 1.0, "ridge": 1.0}),
+    "thompson": Entry("thompson.Thompson", "posterior sampling over ridge regression", {"variance": 0.3, "ridge": 1.0}),
+    "greedy": Entry("greedy.Greedy", "ridge regression without exploration", {"ridge": 1.0}),
     "epsilon-greedy": Entry(
-        "greedy",
-        "EpsilonGreedy",
-        "ridge regression, and a random arm now and then",
-        {"epsilon": 0.1, "ridge": 1.0},
+        "greedy.EpsilonGreedy", "ridge regression, and a random arm now and then", {"epsilon": 0.1, "ridge": 1.0}
     ),
-    "ucb": Entry("ucb", "UCB", "K arms: optimism over each arm's mean (UCB1)", {"alpha": 2.0}),
-    "kl-ucb": Entry("kl_ucb", "KLUCB", "K arms: optimism for rewards in [0, 1], tighter than ucb", {"c": 0.0}),
-    "discounted-ucb": Entry(
-        "forgetting_ucb", "DiscountedUCB", "K arms: UCB whose old observations fade", {"gamma": 0.99, "xi": 0.5}
-    ),
+    "ucb": Entry("ucb.UCB", "K arms: optimism over each arm's mean (UCB1)", {"alpha": 2.0}),
+    "kl-ucb": Entry("kl_ucb.KLUCB", "K arms: optimism for rewards in [0, 1], tighter than ucb", {"c": 0.0}),
+    "discounted-ucb": Entry("ucb.DiscountedUCB", "K arms: UCB whose old observations fade", {"gamma": 0.99, "xi": 0.5}),
     "sliding-window-ucb": Entry(
-        "forgetting_ucb", "SlidingWindowUCB", "K arms: UCB on the last rounds only", {"window": 50, "xi": 0.5}
+        "ucb.SlidingWindowUCB", "K arms: UCB on the last rounds only", {"window": 50, "xi": 0.5}
     ),
     "glr-kl-ucb": Entry(
-        "glr_kl_ucb",
-        "GLRKLUCB",
+        "glr_kl_ucb.GLRKLUCB",
         "K arms: kl-UCB that begins again on arms whose rewards change",
         {"restarts": "local", "exploration": 0.1, "delta": 1.0, "c": 1.0, "every": 10},
     ),
     "beta-thompson": Entry(
-        "beta_thompson", "BetaThompson", "K arms: posterior sampling for rewards in [0, 1], may fade", {"gamma": 1.0}
+        "beta_thompson.BetaThompson", "K arms: posterior sampling for rewards in [0, 1], may fade", {"gamma": 1.0}
     ),
-    "discounted-linucb": Entry(
-        "discounted",
-        "DiscountedLinUCB",
-        "D-LinUCB: old observations fade, two matrices",
-        {"gamma": 0.95, "alpha": 1.0, "ridge": 1.0},
-    ),
-    "weighted-linucb": Entry(
-        "discounted",
-        "WeightedLinUCB",
-        "LB-WeightUCB: old observations fade, one matrix",
-        {"gamma": 0.95, "alpha": 1.0, "ridge": 1.0},
-    ),
+    "discounted-linucb": Entry("discounted.DiscountedLinUCB", "D-LinUCB: old observations fade, two matrices", FADING),
+    "weighted-linucb": Entry("discounted.WeightedLinUCB", "LB-WeightUCB: old observations fade, one matrix", FADING),
     "discounted-thompson": Entry(
-        "discounted",
-        "DiscountedThompson",
+        "discounted.DiscountedThompson",
         "D-LinTS: posterior sampling, old observations fade",
         {"gamma": 0.95, "variance": 0.3, "ridge": 1.0},
     ),
     "sliding-window-linucb": Entry(
-        "sliding_window",
-        "SlidingWindowLinUCB",
+        "sliding_window.SlidingWindowLinUCB",
         "LinUCB on the last rounds only",
         {"window": 50, "alpha": 1.0, "ridge": 1.0},
     ),
     "restart": Entry(
-        "restart",
-        "PeriodicRestart",
-        "a base agent that begins again every so many rounds",
-        {"base": BaseAgent("linucb"), "every": 50},
+        "restart.PeriodicRestart", "a base agent that begins again every so many rounds", {"base": LINUCB, "every": 50}
     ),
     "detection": Entry(
-        "detection",
-        "Detection",
+        "detection.Detection",
         "DAL: a base agent that begins again when forced rounds show a change",
-        {"base": BaseAgent("linucb"), "detector": "glr", "watch": "all", "exploration": 0.1, "noise": 1.5},
+        {"base": LINUCB, "detector": "glr", "watch": "all", "exploration": 0.1, "noise": 1.5},
     ),
     "master": Entry(
-        "master",
-        "Master",
+        "master.Master",
         "instances of a base agent at many scales, tests and restarts",
-        {"base": BaseAgent("linucb"), "c1": 1.0, "c2": 0.0, "test_scale": 1.0},
+        {"base": LINUCB, "c1": 1.0, "c2": 0.0, "test_scale": 1.0},
     ),
     "oracle": Entry(
-        "oracle", "Oracle", "knows drift, noise and prior, not w*: a reference", {"alpha": 1.0, "explore": "ucb"}, True
+        "oracle.Oracle", "knows drift, noise and prior, not w*: a reference", {"alpha": 1.0, "explore": "ucb"}, True
     ),
     "change-point-oracle": Entry(
-        "restart",
-        "ChangePointOracle",
-        "a base agent that begins again where rewards truly change",
-        {"base": BaseAgent("linucb")},
-        True,
+        "restart.ChangePointOracle", "a base agent that begins again where rewards truly change", {"base": LINUCB}, True
     ),
-    "optimal": Entry("reference", "Optimal", "knows every mean reward: regret zero", {}, True),
+    "optimal": Entry("reference.Optimal", "knows every mean reward: regret zero", {}, True),
 }
 
 
@@ -152,15 +127,14 @@ def register_agent(kind: type[Any]) -> type[Any]:
     """
     agent = check_agent(kind()) if isinstance(kind, type) and dataclasses.is_dataclass(kind) else check_agent(kind)
     known = AGENTS.get(agent.name)
-    if (known is not None and known.registered is not kind) or agent.name in ALIASES:
+    if (known is not None and known.where is not kind) or agent.name in ALIASES:
         raise InputError(f"agent '{agent.name}' is registered already; choose another name")
     summary = (kind.__doc__ or "an agent of another package").strip().splitlines()[0].rstrip(".")
     options = {field.name: _default(field) for field in dataclasses.fields(kind)}
-    options = {
-        name: BaseAgent(label(cast("Agent", value))) if dataclasses.is_dataclass(value) else value
-        for name, value in options.items()
-    }
-    AGENTS[agent.name] = Entry("", kind.__name__, summary, options, hasattr(kind, "inform"), kind)
+    for option, value in options.items():
+        if dataclasses.is_dataclass(value):
+            options[option] = BaseAgent(label(cast("Agent", value)))
+    AGENTS[agent.name] = Entry(kind, summary, options, hasattr(kind, "inform"))
     return kind
 
 
@@ -179,15 +153,9 @@ def make_agent(spec: str, **options: Any) -> Agent:
     if name not in AGENTS:
         raise unknown_name("agent", name, [*AGENTS, *ALIASES])
     entry = AGENTS[name]
-    kind = entry.registered or entry.load()
     if at:
         options = _parse(spec, written) | options
-    for option in options:
-        if option not in entry.options:
-            raise unknown_name(f"agent '{name}', option", option, entry.options or ["(none)"])
-    for option, value in options.items():
-        options[option] = _convert(name, option, value, entry.options[option])
-    agent: Agent = kind(**options)
+    agent: Agent = entry.load()(**_checked(name, options, entry.options))
     return agent
 
 
@@ -204,10 +172,14 @@ def _make_policy(spec: str, source: str, options: dict[str, Any]) -> Agent:
 
 def policy_options(spec: str, options: dict[str, Any]) -> dict[str, Any]:
     """A policy's options in their types, or an error that names the nearest one."""
+    return _checked(spec, options, POLICY_OPTIONS, "weights")
+
+
+def _checked(name: str, options: dict[str, Any], known: dict[str, Any], *also: str) -> dict[str, Any]:
     for option in options:
-        if option not in POLICY_OPTIONS:
-            raise unknown_name(f"agent '{spec}', option", option, [*POLICY_OPTIONS, "weights"])
-    return {option: _convert(spec, option, value, POLICY_OPTIONS[option]) for option, value in options.items()}
+        if option not in known:
+            raise unknown_name(f"agent '{name}', option", option, [*known, *also] or ["(none)"])
+    return {option: _convert(name, option, value, known[option]) for option, value in options.items()}
 
 
 def summary_of(spec: str) -> str:

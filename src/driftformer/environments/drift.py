@@ -16,7 +16,8 @@ from typing import Any, ClassVar, Literal, Protocol, cast
 import torch
 from torch import Tensor
 
-from driftformer.errors import InputError, require_count, require_real
+from driftformer.errors import InputError, require_count, require_real, shown
+from driftformer.problem import pick
 from driftformer.randomness import Stream
 
 PriorName = Literal["uniform", "normal", "sphere"]
@@ -74,6 +75,18 @@ class Drift(Protocol):
         ...
 
 
+Triple = tuple[Tensor, Tensor, Tensor]
+
+
+def no_memory(start: Start) -> None:
+    """The `start` of a drift that knows all it needs."""
+
+
+def scaled(effect: Effect, factor: Tensor | float) -> Effect:
+    """Reward and noise times a factor, a number or `[B]`."""
+    return replace(effect, scale=effect.scale * factor, shift=effect.shift * factor)
+
+
 def is_piecewise_constant(drift: Drift) -> bool:
     return bool(getattr(drift, "piecewise_constant", False))
 
@@ -88,9 +101,7 @@ class Stationary:
 
     piecewise_constant: ClassVar[bool] = True
     abrupt: ClassVar[bool] = True
-
-    def start(self, start: Start) -> None:
-        return None
+    start = staticmethod(no_memory)
 
     def at(self, t: int, effect: Effect, memory: None, rng: Stream) -> tuple[Effect, None]:
         return effect, None
@@ -133,9 +144,7 @@ class Affine:
     shift: float
     piecewise_constant: ClassVar[bool] = True
     abrupt: ClassVar[bool] = True
-
-    def start(self, start: Start) -> None:
-        return None
+    start = staticmethod(no_memory)
 
     def at(self, t: int, effect: Effect, memory: None, rng: Stream) -> tuple[Effect, None]:
         return replace(effect, scale=effect.scale * self.scale, shift=effect.shift * self.scale + self.shift), None
@@ -149,6 +158,7 @@ class Elevated:
     lift: float
     piecewise_constant: ClassVar[bool] = True
     abrupt: ClassVar[bool] = True
+    start = staticmethod(no_memory)
 
     def __post_init__(self) -> None:
         require_real("lift", self.lift)
@@ -160,9 +170,6 @@ class Elevated:
         for first, last in windows:
             require_count("windows' first round", first)
             require_count("windows' last round", last, first)
-
-    def start(self, start: Start) -> None:
-        return None
 
     def at(self, t: int, effect: Effect, memory: None, rng: Stream) -> tuple[Effect, None]:
         inside = any(first <= t <= last for first, last in self.windows)
@@ -176,20 +183,17 @@ class Cosine:
     b: float
     phase: float = 0.0
     piecewise_constant: ClassVar[bool] = True
-    abrupt: ClassVar[bool] = False
+    start = staticmethod(no_memory)
 
     def __post_init__(self) -> None:
         require_real("b", self.b)
         require_real("phase", self.phase)
 
-    def start(self, start: Start) -> None:
-        return None
-
     def at(self, t: int, effect: Effect, memory: None, rng: Stream) -> tuple[Effect, None]:
         factor = math.cos(2 * math.pi * self.b * t + self.phase)
         if abs(factor) < 1e-12:  # cos(π/2) is 6e-17 in floating point: dividing by it would reveal the reward
             factor = 0.0
-        return replace(effect, scale=effect.scale * factor, shift=effect.shift * factor), None
+        return scaled(effect, factor), None
 
 
 @dataclass(frozen=True)
@@ -203,49 +207,64 @@ class Jumps:
 
     def __post_init__(self) -> None:
         require_count("changes", self.changes, 0)
-        if not isinstance(self.times, Sequence):
-            raise InputError(f"times is {self.times!r}; give a list of rounds")
-        object.__setattr__(self, "times", tuple(self.times))
-        for time in self.times:
-            require_count("times (a change)", time, 2)
-        if len(set(self.times)) != len(self.times):
-            raise InputError(f"times is {self.times}; give each round of a change once")
+        object.__setattr__(self, "times", change_times(self.times))
 
-    def start(self, start: Start) -> tuple[Tensor, Tensor, Tensor]:
+    def start(self, start: Start) -> Triple:
         batch, dim = start.w.shape
         if self.times and max(self.times) > start.horizon:
             raise InputError(f"times is {self.times}; the last round is {start.horizon}, so no change comes after it")
         if self.times:
             times = torch.tensor(sorted(self.times), device=start.w.device).expand(batch, -1)  # [B, J]
         else:
-            if self.changes > start.horizon - 1:
-                raise InputError(
-                    f"changes is {self.changes}; at most horizon - 1 = {start.horizon - 1} rounds can bring a change"
-                )
-            times = random_subset(self.changes, start.horizon - 1, start) + 2  # [B, J] among rounds 2..T
+            times = random_times(self.changes, start)
         fresh = [draw(start.prior, dim, start.rng) for _ in range(times.shape[1])]
         epochs = torch.stack([start.w, *fresh], dim=1)  # [B, J+1, d]
         return times, epochs, start.w
 
-    def at(
-        self, t: int, effect: Effect, memory: tuple[Tensor, Tensor, Tensor], rng: Stream
-    ) -> tuple[Effect, tuple[Tensor, Tensor, Tensor]]:
+    def at(self, t: int, effect: Effect, memory: Triple, rng: Stream) -> tuple[Effect, Triple]:
         times, epochs, drawn = memory
         epoch = (times <= t).sum(dim=1)  # [B]
-        w = epochs[torch.arange(len(epoch), device=epoch.device), epoch]
+        w = pick(epochs, epoch)
         if effect.w is not drawn:  # another drift came before: keep how far it has moved w
             w = w + (effect.w - drawn)
         return replace(effect, w=w, redrawn=effect.redrawn | (times == t).any(dim=1)), memory
 
 
-def random_subset(size: int, total: int, start: Start) -> Tensor:
-    """A uniformly random subset of 0..total-1 for each problem, `[B, size]`, in any order (Floyd's algorithm)."""
+def change_times(times: Sequence[int], horizon: int = 10**9) -> tuple[int, ...]:
+    """Rounds that bring a change, checked: each once, none of them the first."""
+    if isinstance(times, str) or not isinstance(times, Sequence):
+        raise InputError(f"times is {shown(times)}; give a list of rounds")
+    for time in times:
+        require_count("times (a change)", time, 2, most=horizon)
+    if len(set(times)) != len(times):
+        raise InputError(f"times is {shown(times)}; give each round of a change once")
+    return tuple(times)
+
+
+def random_times(size: int, start: Start) -> Tensor:
+    """So many of rounds 2..T for each problem, `[B, size]`, uniformly random and in any order (Floyd's algorithm)."""
+    total = start.horizon - 1
+    if size > total:
+        raise InputError(f"changes is {size}; at most horizon - 1 = {total} rounds can bring a change")
     chosen = torch.full((len(start.w), size), -1, dtype=torch.long, device=start.w.device)
     for place, last in enumerate(range(total - size, total)):
         candidate = (start.rng.uniform().double() * (last + 1)).long()  # [B] in 0..last
         taken = (chosen == candidate.unsqueeze(1)).any(dim=1)
         chosen[:, place] = torch.where(taken, last, candidate)
-    return chosen
+    return chosen + 2
+
+
+Walked = tuple[Tensor, Tensor | float]
+"""How far w has come `[B, d]`, and the length of a step, `[B, 1]` or a number."""
+
+
+def walk(t: int, effect: Effect, memory: Walked, rng: Stream) -> tuple[Effect, Walked]:
+    """A step further in a random direction, from round 2 on."""
+    displacement, length = memory
+    if t > 1:
+        direction = rng.normal(displacement.shape[1])  # [B, d]
+        displacement = displacement + direction * (length / direction.norm(dim=1, keepdim=True))
+    return replace(effect, w=effect.w + displacement), (displacement, length)
 
 
 @dataclass(frozen=True)
@@ -253,28 +272,13 @@ class RandomWalk:
     """w* takes a step of fixed length in a random direction each round; all steps together have length `budget`."""
 
     budget: float
-    piecewise_constant: ClassVar[bool] = False
-    abrupt: ClassVar[bool] = False
+    at = staticmethod(walk)
 
     def __post_init__(self) -> None:
         require_real("budget", self.budget, 0.0)
 
-    def start(self, start: Start) -> tuple[Tensor, float]:
+    def start(self, start: Start) -> Walked:
         return torch.zeros_like(start.w), self.budget / max(start.horizon - 1, 1)
-
-    def at(
-        self, t: int, effect: Effect, memory: tuple[Tensor, float], rng: Stream
-    ) -> tuple[Effect, tuple[Tensor, float]]:
-        displacement, length = memory
-        displacement = walked(displacement, length, rng) if t > 1 else displacement
-        return replace(effect, w=effect.w + displacement), (displacement, length)
-
-
-def walked(displacement: Tensor, length: Tensor | float, rng: Stream) -> Tensor:
-    """A step of some length in a random direction further, `[B, d]`."""
-    direction = rng.normal(displacement.shape[1])  # [B, d]
-    step: Tensor = direction * (length / direction.norm(dim=1, keepdim=True))
-    return displacement + step
 
 
 @dataclass(frozen=True)
@@ -285,13 +289,11 @@ class Rotation:
     """
 
     budget: float
-    piecewise_constant: ClassVar[bool] = False
-    abrupt: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         require_real("budget", self.budget, 0.0)
 
-    def start(self, start: Start) -> tuple[Tensor, Tensor, Tensor]:
+    def start(self, start: Start) -> Triple:
         if start.w.shape[1] < 2:
             raise InputError(f"dim is {start.w.shape[1]}; a rotation needs a plane, so at least 2")
         length = start.w.norm(dim=1, keepdim=True)  # [B, 1]
@@ -306,9 +308,7 @@ class Rotation:
         second = second - (second * first).sum(1, keepdim=True) * first
         return first, second / second.norm(dim=1, keepdim=True), 2 * torch.asin(chord)
 
-    def at(
-        self, t: int, effect: Effect, memory: tuple[Tensor, Tensor, Tensor], rng: Stream
-    ) -> tuple[Effect, tuple[Tensor, Tensor, Tensor]]:
+    def at(self, t: int, effect: Effect, memory: Triple, rng: Stream) -> tuple[Effect, Triple]:
         first, second, speed = memory  # [B, d], [B, d], [B, 1]
         angle = (t - 1) * speed
         along, across = (effect.w * first).sum(1, keepdim=True), (effect.w * second).sum(1, keepdim=True)  # [B, 1]
@@ -323,8 +323,6 @@ class Seasonal:
 
     period: float
     seasons: int = 2
-    piecewise_constant: ClassVar[bool] = False
-    abrupt: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         require_real("period", self.period, 1e-6)
@@ -348,11 +346,7 @@ class FunctionDrift:
     """A user's own function: `function(t, w) -> w_t`, tensors `[B, d]`, with w the parameter drawn at the start."""
 
     function: Callable[[int, Tensor], Tensor]
-    piecewise_constant: ClassVar[bool] = False
-    abrupt: ClassVar[bool] = False
-
-    def start(self, start: Start) -> None:
-        return None
+    start = staticmethod(no_memory)
 
     def at(self, t: int, effect: Effect, memory: None, rng: Stream) -> tuple[Effect, None]:
         given = effect.w

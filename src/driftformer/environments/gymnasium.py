@@ -46,9 +46,8 @@ class _Batch:
         states = traits_of(self.environment).states
         kinds = {"offered": MultiBinary(self.environment.arms), "state": Discrete(max(states, 1))}
         kinds["stage"] = Discrete(self.environment.horizon)
-        return (
-            Dict({"action_set": features, **{name: kinds[name] for name in self._parts}}) if self._parts else features
-        )
+        parts = {name: kinds[name] for name in self._parts}
+        return Dict({"action_set": features, **parts}) if parts else features
 
     def reset(self, generator: np.random.Generator) -> tuple[Any, Info]:
         self._randomness = Randomness(int(generator.integers(2**63)), size=self.size)
@@ -76,9 +75,8 @@ class _Batch:
         features = seen.action_set.numpy().copy()
         if not self._parts:
             return features
-        others = {
-            name: getattr(seen, name).numpy().astype(np.int8 if name == "offered" else np.int64) for name in self._parts
-        }
+        kinds = {"offered": np.int8, "state": np.int64, "stage": np.int64}
+        others = {name: getattr(seen, name).numpy().astype(kinds[name]) for name in self._parts}
         return {"action_set": features, **others}
 
     def _info(self, suboptimality: NDArray[np.float32]) -> Info:

@@ -12,10 +12,12 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from driftformer.environments.drift import Drift, Effect, Start, walked
+from driftformer.environments.drift import Drift, Effect, Start, Triple, Walked, scaled, walk
 from driftformer.errors import InputError, require_count, require_real
+from driftformer.randomness import Stream
 
 Range = tuple[float, float]
+Pair = tuple[Tensor, Tensor]
 
 
 def _require_range(field: str, given: Range, least: float = -math.inf) -> None:
@@ -29,6 +31,11 @@ def _within(given: Range, uniform: Tensor) -> Tensor:
     return given[0] + (given[1] - given[0]) * uniform
 
 
+def _turn(t: int, effect: Effect, memory: Pair, rng: Stream) -> tuple[Effect, Pair]:
+    speed, phase = memory  # [B] each
+    return scaled(effect, torch.cos(speed * t + phase)), memory
+
+
 @dataclass(frozen=True)
 class CosineAmong:
     """Multiplies reward and noise by cos(2πbt + phase) with b one of a few values, each for equally many problems."""
@@ -36,21 +43,16 @@ class CosineAmong:
     frequencies: tuple[float, ...] = (0.005, 0.01, 0.015, 0.02)
     phase: float = 0.0
     piecewise_constant: ClassVar[bool] = True
-    abrupt: ClassVar[bool] = False
+    at = staticmethod(_turn)
 
     def __post_init__(self) -> None:
         for b in self.frequencies:
             require_real("frequencies", b)
 
-    def start(self, start: Start) -> tuple[Tensor, Tensor]:
+    def start(self, start: Start) -> Pair:
         values = torch.tensor(self.frequencies, device=start.w.device, dtype=start.w.dtype)
         b = values[start.place % len(self.frequencies)]
         return 2 * math.pi * b, torch.full_like(b, self.phase)
-
-    def at(
-        self, t: int, effect: Effect, memory: tuple[Tensor, Tensor], rng: Any
-    ) -> tuple[Effect, tuple[Tensor, Tensor]]:
-        return _turned(t, effect, memory), memory
 
 
 @dataclass(frozen=True)
@@ -64,28 +66,17 @@ class CosineWithin:
     phases: Range = (-math.pi, math.pi)
     in_phase: float = 0.5
     piecewise_constant: ClassVar[bool] = True
-    abrupt: ClassVar[bool] = False
+    at = staticmethod(_turn)
 
     def __post_init__(self) -> None:
         _require_range("frequencies", self.frequencies)
         _require_range("phases", self.phases)
         require_real("in_phase", self.in_phase, 0.0)
 
-    def start(self, start: Start) -> tuple[Tensor, Tensor]:
+    def start(self, start: Start) -> Pair:
         b = _within(self.frequencies, start.rng.uniform())
         phase = _within(self.phases, start.rng.uniform())
         return 2 * math.pi * b, phase.masked_fill(start.rng.uniform() < self.in_phase, 0.0)
-
-    def at(
-        self, t: int, effect: Effect, memory: tuple[Tensor, Tensor], rng: Any
-    ) -> tuple[Effect, tuple[Tensor, Tensor]]:
-        return _turned(t, effect, memory), memory
-
-
-def _turned(t: int, effect: Effect, memory: tuple[Tensor, Tensor]) -> Effect:
-    speed, phase = memory  # [B] each
-    factor = torch.cos(speed * t + phase)
-    return replace(effect, scale=effect.scale * factor, shift=effect.shift * factor)
 
 
 @dataclass(frozen=True)
@@ -95,31 +86,23 @@ class Units:
     scale: Range = (1 / 16, 1.5)
     shift: Range = (-0.5, 1.0)
     signal: Range = (0.4, 3.0)
-    piecewise_constant: ClassVar[bool] = False  # w is no draw from the prior
-    abrupt: ClassVar[bool] = True
+    abrupt: ClassVar[bool] = True  # but not piecewise constant: w is no draw from the prior
 
     def __post_init__(self) -> None:
         _require_range("scale", self.scale, 1e-6)
         _require_range("shift", self.shift)
         _require_range("signal", self.signal, 1e-6)
 
-    def start(self, start: Start) -> tuple[Tensor, Tensor, Tensor]:
+    def start(self, start: Start) -> Triple:
         def log_uniform(given: Range) -> Tensor:
             return _within((math.log(given[0]), math.log(given[1])), start.rng.uniform()).exp()
 
         return log_uniform(self.scale), _within(self.shift, start.rng.uniform()), log_uniform(self.signal)
 
-    def at(
-        self, t: int, effect: Effect, memory: tuple[Tensor, Tensor, Tensor], rng: Any
-    ) -> tuple[Effect, tuple[Tensor, Tensor, Tensor]]:
+    def at(self, t: int, effect: Effect, memory: Triple, rng: Stream) -> tuple[Effect, Triple]:
         scale, shift, signal = memory  # [B] each
-        changed = replace(
-            effect,
-            w=effect.w * signal.unsqueeze(1),
-            scale=effect.scale * scale,
-            shift=effect.shift * scale + shift,
-        )
-        return changed, memory
+        louder = replace(effect, w=effect.w * signal.unsqueeze(1))
+        return replace(louder, scale=effect.scale * scale, shift=effect.shift * scale + shift), memory
 
 
 @dataclass(frozen=True)
@@ -137,14 +120,12 @@ class ElevatedWithin:
         _require_range("lift", self.lift)
         _require_range("share", self.share, 0.0)
 
-    def start(self, start: Start) -> tuple[Tensor, Tensor, Tensor]:
+    def start(self, start: Start) -> Triple:
         first = start.rng.uniform(self.windows) * start.horizon  # [B, windows]
         length = _within(self.share, start.rng.uniform(self.windows)) * start.horizon
         return first, first + length, _within(self.lift, start.rng.uniform())
 
-    def at(
-        self, t: int, effect: Effect, memory: tuple[Tensor, Tensor, Tensor], rng: Any
-    ) -> tuple[Effect, tuple[Tensor, Tensor, Tensor]]:
+    def at(self, t: int, effect: Effect, memory: Triple, rng: Stream) -> tuple[Effect, Triple]:
         first, last, lift = memory
         inside = ((first <= t) & (t <= last)).any(dim=1)
         return replace(effect, shift=effect.shift + lift * inside), memory
@@ -155,22 +136,14 @@ class WalkWithin:
     """A random walk of w* whose whole length differs from problem to problem."""
 
     budget: Range = (0.5, 20.0)
-    piecewise_constant: ClassVar[bool] = False
-    abrupt: ClassVar[bool] = False
+    at = staticmethod(walk)
 
     def __post_init__(self) -> None:
         _require_range("budget", self.budget, 0.0)
 
-    def start(self, start: Start) -> tuple[Tensor, Tensor]:
+    def start(self, start: Start) -> Walked:
         length = _within(self.budget, start.rng.uniform()) / max(start.horizon - 1, 1)
         return torch.zeros_like(start.w), length.unsqueeze(1)
-
-    def at(
-        self, t: int, effect: Effect, memory: tuple[Tensor, Tensor], rng: Any
-    ) -> tuple[Effect, tuple[Tensor, Tensor]]:
-        displacement, length = memory  # [B, d], [B, 1]
-        displacement = walked(displacement, length, rng) if t > 1 else displacement
-        return replace(effect, w=effect.w + displacement), (displacement, length)
 
 
 @dataclass(frozen=True)
@@ -179,8 +152,6 @@ class OneOf:
 
     drifts: tuple[Drift, ...]
     weights: tuple[float, ...]
-    piecewise_constant: ClassVar[bool] = False
-    abrupt: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for weight in self.weights:
@@ -194,7 +165,7 @@ class OneOf:
         choice = (start.rng.uniform().unsqueeze(1) >= ends).sum(dim=1)  # [B]
         return choice, tuple(drift.start(start) for drift in self.drifts)
 
-    def at(self, t: int, effect: Effect, memory: Any, rng: Any) -> tuple[Effect, Any]:
+    def at(self, t: int, effect: Effect, memory: Any, rng: Stream) -> tuple[Effect, Any]:
         choice, memories = memory
         chosen, following = effect, []
         for place, (drift, own) in enumerate(zip(self.drifts, memories, strict=True)):
@@ -211,9 +182,4 @@ def _where(mine: Tensor, candidate: Effect, other: Effect) -> Effect:
     def pick(new: Tensor, old: Tensor) -> Tensor:
         return old if new is old else torch.where(mine if new.ndim == 1 else mine.unsqueeze(1), new, old)
 
-    return Effect(
-        pick(candidate.w, other.w),
-        pick(candidate.scale, other.scale),
-        pick(candidate.shift, other.shift),
-        pick(candidate.redrawn, other.redrawn),
-    )
+    return Effect(*(pick(new, getattr(other, name)) for name, new in vars(candidate).items()))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, get_args
 
 from driftformer.errors import require_choice
@@ -31,6 +32,8 @@ class Linear:
     """What every linear bandit has."""
 
     name: ClassVar[str] = "linear-bandit"
+    changes_by: ClassVar[str] = "drift.Stationary"
+    """The module and class of its drift, whose fields are the options that not every linear bandit has."""
 
     horizon: int = 1000
     """Rounds T."""
@@ -51,9 +54,10 @@ class Linear:
 
     def drift(self) -> Drift:
         """How this environment changes."""
-        from driftformer.environments import drift
-
-        return drift.Stationary()
+        module, _, kind = self.changes_by.partition(".")
+        own = {name: value for name, value in vars(self).items() if name not in SHARED}
+        made: Drift = getattr(import_module(f"driftformer.environments.{module}"), kind)(**own)
+        return made
 
     def build(self, drift: Drift | None = None) -> LinearBandit:
         """The environment, under its own drift or another."""
@@ -101,6 +105,7 @@ class High(Linear):
     """The paper's High environment: reward and noise are multiplied by cos(2πbt + phase)."""
 
     name: ClassVar[str] = "high"
+    changes_by: ClassVar[str] = "drift.Cosine"
 
     horizon: int = 200
     """Rounds T."""
@@ -109,27 +114,18 @@ class High(Linear):
     phase: float = 0.0
     """Phase of the cosine in radians."""
 
-    def drift(self) -> Drift:
-        from driftformer.environments import drift
-
-        return drift.Cosine(self.b, self.phase)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Jumps(Linear):
     """w* is redrawn from its prior in a few rounds and constant in between."""
 
     name: ClassVar[str] = "jumps"
+    changes_by: ClassVar[str] = "drift.Jumps"
 
     changes: int = 4
     """How many changes, in random rounds that differ from problem to problem."""
     times: tuple[int, ...] = ()
     """Rounds that bring a change in every problem; if given, `changes` is ignored."""
-
-    def drift(self) -> Drift:
-        from driftformer.environments import drift
-
-        return drift.Jumps(self.changes, self.times)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,16 +151,12 @@ class Seasonal(Linear):
     """w* is a mixture of several seasons' parameters that come and go with a period."""
 
     name: ClassVar[str] = "seasonal"
+    changes_by: ClassVar[str] = "drift.Seasonal"
 
     period: float = 250.0
     """Rounds from one season to its return."""
     seasons: int = 2
     """How many seasons share a period, each with its own parameter."""
-
-    def drift(self) -> Drift:
-        from driftformer.environments import drift
-
-        return drift.Seasonal(self.period, self.seasons)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,16 +164,12 @@ class Flips(Linear):
     """Rewards change sign in a few random rounds: the best arm is suddenly the worst."""
 
     name: ClassVar[str] = "flips"
+    changes_by: ClassVar[str] = "unseen.Flips"
 
     horizon: int = 200
     """Rounds T."""
     changes: int = 4
     """How often the sign changes."""
-
-    def drift(self) -> Drift:
-        from driftformer.environments import unseen
-
-        return unseen.Flips(self.changes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,16 +177,12 @@ class Rising(Linear):
     """One arm of each problem gains steadily while the others stay where they are."""
 
     name: ClassVar[str] = "rising"
+    changes_by: ClassVar[str] = "unseen.Rising"
 
     horizon: int = 200
     """Rounds T."""
     height: float = 8.0
     """How much it gains over all rounds (means of arms have a standard deviation near 1.9)."""
-
-    def drift(self) -> Drift:
-        from driftformer.environments import unseen
-
-        return unseen.Rising(self.height)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,6 +190,7 @@ class Chirp(Linear):
     """Like high, with a frequency that goes steadily from one value to another."""
 
     name: ClassVar[str] = "chirp"
+    changes_by: ClassVar[str] = "unseen.Chirp"
 
     horizon: int = 200
     """Rounds T."""
@@ -214,11 +199,8 @@ class Chirp(Linear):
     last: float = 0.03
     """Frequency at the end."""
 
-    def drift(self) -> Drift:
-        from driftformer.environments import unseen
 
-        return unseen.Chirp(self.first, self.last)
-
+LINEAR = (Stationary, Low, High, Jumps, Walk, Seasonal, Flips, Rising, Chirp)
 
 Change = Literal["stationary", "jumps", "cosine", "walk"]
 

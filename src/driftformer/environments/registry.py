@@ -18,20 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 from driftformer.environments.bernoulli import Bernoulli
 from driftformer.environments.disjoint import Disjoint
 from driftformer.environments.logistic import Logistic
-from driftformer.environments.presets import (
-    SHARED,
-    Chirp,
-    Flips,
-    High,
-    Jumps,
-    Linear,
-    Low,
-    Preset,
-    Rising,
-    Seasonal,
-    Stationary,
-    Walk,
-)
+from driftformer.environments.presets import LINEAR, SHARED, Linear, Preset
 from driftformer.environments.table import Table
 from driftformer.errors import InputError, unknown_name
 
@@ -41,7 +28,7 @@ if TYPE_CHECKING:
     from driftformer.environments.base import Environment
     from driftformer.environments.drift import Drift
 
-_OWN = (Stationary, Low, High, Jumps, Walk, Seasonal, Flips, Rising, Chirp, Bernoulli, Logistic, Disjoint, Table)
+_OWN: tuple[type[Preset], ...] = (*LINEAR, Bernoulli, Logistic, Disjoint, Table)
 PRESETS: dict[str, type[Preset]] = {preset.name: preset for preset in _OWN}
 
 

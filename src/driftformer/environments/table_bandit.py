@@ -10,17 +10,17 @@ the old ones otherwise; W = 0 is a change at once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
+from driftformer.environments.drift import change_times
 from driftformer.environments.rewards import LAWS, RewardLaw
 from driftformer.environments.table import Order
 from driftformer.environments.table_data import LARGEST_FEATURE, TableData
-from driftformer.errors import InputError, require_count, shown
+from driftformer.errors import InputError, require_count
 from driftformer.problem import Observation, Traits, Truth, pick
 from driftformer.randomness import CHUNK, Randomness, Stream
 
@@ -79,13 +79,7 @@ class TableBandit:
         if self.changes > (room := max(0, self.horizon - 1 - self.width)):
             end = f" and end within {self.horizon}" if self.width else ""
             raise InputError(f"changes is {self.changes}; at most {room} can begin after round 1{end}")
-        if isinstance(self.times, str) or not isinstance(self.times, Sequence):
-            raise InputError(f"times is {shown(self.times)}; give a list of rounds")
-        for time in self.times:
-            require_count("times (a change)", time, 2, most=self.horizon)
-        if len(set(self.times)) != len(self.times):
-            raise InputError(f"times is {shown(self.times)}; give each round of a change once")
-        object.__setattr__(self, "times", tuple(sorted(self.times)))
+        object.__setattr__(self, "times", tuple(sorted(change_times(self.times, self.horizon))))
 
     @property
     def arms(self) -> int:
@@ -104,17 +98,13 @@ class TableBandit:
         return Traits(abrupt=self.width == 0)
 
     def reset(self, randomness: Randomness) -> TableWorld:
-        batch, device = randomness.batch, randomness.device
-        contexts = torch.from_numpy(self.data.contexts).to(device, randomness.dtype)
-        pays = torch.from_numpy(self.data.pays).to(device)
-        course = Course(
-            torch.cat([contexts, torch.ones_like(contexts[:, :1])], dim=1),
-            pays.to(randomness.dtype) if pays.ndim == 2 else pays,
-            self._rows(randomness),
-            *self._labels(randomness),
-        )
-        first = torch.zeros(batch, dtype=torch.long, device=device)
-        return self._world(1, first, first.bool(), course, torch.zeros(batch, device=device, dtype=randomness.dtype))
+        contexts = torch.from_numpy(self.data.contexts).to(randomness.device, randomness.dtype)
+        contexts = torch.cat([contexts, torch.ones_like(contexts[:, :1])], dim=1)
+        pays = torch.from_numpy(self.data.pays).to(randomness.device)
+        pays = pays.to(randomness.dtype) if pays.ndim == 2 else pays
+        course = Course(contexts, pays, self._rows(randomness), *self._labels(randomness))
+        first = torch.zeros(randomness.batch, dtype=torch.long, device=randomness.device)
+        return self._world(1, first, first.bool(), course)
 
     def step(self, world: TableWorld, arm: Tensor, randomness: Randomness) -> tuple[Tensor, Tensor, TableWorld]:
         reward = pick(world.values, arm)
@@ -128,7 +118,7 @@ class TableBandit:
         # One chance for all changes of a problem, so that later labels never come before earlier ones.
         chance = randomness.stream("drift").uniform().unsqueeze(1) if self.width else 0.0
         epoch = ((t + 1 - course.times) / (self.width + 1) > chance).sum(dim=1)  # [B]
-        return self._world(t, epoch, epoch != world.epoch, course, world.spread)
+        return self._world(t, epoch, epoch != world.epoch, course)
 
     def _rows(self, randomness: Randomness) -> Tensor:
         """The row of each round, `[B, T]`."""
@@ -150,15 +140,15 @@ class TableBandit:
             labels.append(torch.empty_like(taken).scatter_(1, cycle, taken))
         return times, torch.stack(labels, dim=1)
 
-    def _world(self, t: int, epoch: Tensor, changed: Tensor, course: Course, spread: Tensor) -> TableWorld:
+    def _world(self, t: int, epoch: Tensor, changed: Tensor, course: Course) -> TableWorld:
         row = course.rows[:, t - 1].long()  # [B]
         context = course.contexts.index_select(0, row)  # [B, c + 1]
         blocks = context.new_zeros(len(row), self.arms, self.arms, context.shape[1])
         blocks.diagonal(dim1=1, dim2=2).copy_(context.unsqueeze(2))
         labels = pick(course.labels, epoch)  # [B, A]
         pays = course.pays.index_select(0, row)
-        values = (labels == pays.unsqueeze(1)).to(spread.dtype) if pays.ndim == 1 else pays.gather(1, labels)
-        return TableWorld(t, Observation(blocks.flatten(2)), values, spread, epoch, changed, course)
+        values = (labels == pays.unsqueeze(1)).to(context.dtype) if pays.ndim == 1 else pays.gather(1, labels)
+        return TableWorld(t, Observation(blocks.flatten(2)), values, values.new_zeros(len(row)), epoch, changed, course)
 
     def truth(self, world: TableWorld) -> Truth:
         return Truth(world.values, world.changed)

@@ -11,7 +11,7 @@ from decimal import Decimal
 from functools import lru_cache
 from numbers import Real
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,13 +50,14 @@ def load(data: Any, target: str = "", rewards: Sequence[str] = ()) -> TableData:
     if target or rewards:
         raise InputError(f"data is {label}, whose columns have no names; drop target and rewards, or give a file")
     features, paid = _built_in(data) if built_in else _arrays(data)
-    columns = {f"feature {place}": column for place, column in enumerate(features.T, 1)}
-    if paid.ndim == 1:
-        return _make(label, columns, {"classes": paid})
-    return _make(label, columns, {f"reward {place}": column for place, column in enumerate(paid.T, 1)})
+    return _make(label, _named("feature", features), {"classes": paid} if paid.ndim == 1 else _named("reward", paid))
 
 
-def _make(label: str, columns: dict[str, Any], pays: dict[str, Any]) -> TableData:
+def _named(kind: str, table: Array) -> dict[str, Array]:
+    return {f"{kind} {place}": column for place, column in enumerate(table.T, 1)}
+
+
+def _make(label: str, columns: dict[str, Array], pays: dict[str, Array]) -> TableData:
     """Check the columns of features and those of classes (one) or rewards (one for each arm)."""
     rows = len(next(iter(pays.values())))
     if not rows or not columns:
@@ -65,11 +66,10 @@ def _make(label: str, columns: dict[str, Any], pays: dict[str, Any]) -> TableDat
         raise InputError(f"data is {label}, which has {rows:,} rows; give at most {MOST_ROWS:,}")
     features = np.stack([_numbers(label, name, column) for name, column in columns.items()], axis=1)  # [N, c]
     if len(pays) == 1:
-        ((name, column),) = pays.items()
-        paid, arms = _classes(label, name, column)
+        paid, arms = _classes(label, *pays.popitem())
     else:
-        rewards = [_numbers(label, name, column, most=LARGEST) for name, column in pays.items()]
-        paid, arms = np.stack(rewards, axis=1), len(pays)  # [N, A]
+        paid = np.stack([_numbers(label, name, column, LARGEST) for name, column in pays.items()], axis=1)  # [N, A]
+        arms = len(pays)
     return TableData(label, _standardised(features), paid, arms, (identify(features), identify(paid)))
 
 
@@ -84,22 +84,19 @@ def _standardised(features: Array) -> Array:
     return bounded
 
 
-def _numbers(label: str, name: str, column: Any, most: float = np.finfo(float).max) -> Array:
+def _numbers(label: str, name: str, column: Array, most: float = np.finfo(float).max) -> Array:
     """A column as float64, finite in every row."""
-    values = np.asarray(column)
-    if values.dtype.kind not in "biuf":
-        cells = values.astype(object)
+    if column.dtype.kind not in "biuf":
+        cells = column.astype(object)
         bad = [row for row, cell in enumerate(cells) if not isinstance(cell, (Real, Decimal))]
         if bad:  # text as a whole, perhaps for a single cell: name that one
-            row = next((row for row in bad if not _reads_as_number(cells[row])), bad[0])
-            if cells[row] is None:
-                _missing(label, name, row + 1)
-            _refuse(label, name, row + 1, f"is {shown(cells[row])}, not a number; leave the column out or encode it")
-    numbers = values.astype(np.float64)
+            row = min(bad, key=lambda row: _reads_as_number(cells[row]))
+            problem = f"is {shown(cells[row])}, not a number; leave the column out or encode it"
+            raise _bad_cell(label, name, row, MISSING if cells[row] is None else problem)
+    numbers = column.astype(np.float64)
     for row in np.flatnonzero(~(np.abs(numbers) <= most))[:1]:
-        if np.isnan(numbers[row]):
-            _missing(label, name, row + 1)
-        _refuse(label, name, row + 1, f"is {numbers[row]:g}; give finite numbers of at most {most:.3g}")
+        problem = f"is {numbers[row]:g}; give finite numbers of at most {most:.3g}"
+        raise _bad_cell(label, name, row, MISSING if np.isnan(numbers[row]) else problem)
     return numbers
 
 
@@ -110,38 +107,35 @@ def _reads_as_number(cell: Any) -> bool:
         return False
 
 
-def _classes(label: str, name: str, column: Any) -> tuple[Array, int]:
+def _classes(label: str, name: str, column: Array) -> tuple[Array, int]:
     """Each row's class as a number from 0, in sorted order, and how many there are."""
-    cells = np.asarray(column).tolist()
-    for row, cell in enumerate(cells, 1):
+    cells = column.tolist()
+    for row, cell in enumerate(cells):
         if cell is None or cell == "" or cell != cell:  # NaN alone differs from itself
-            _missing(label, name, row)
+            raise _bad_cell(label, name, row, MISSING)
     try:
-        classes = sorted(set(cells))
+        number = {value: place for place, value in enumerate(sorted(set(cells)))}
     except TypeError:
         raise InputError(f"data is {label}: {name} mixes kinds of values; give text or numbers as classes") from None
-    if len(classes) == 1:
-        raise InputError(f"data is {label}: {name} has one class only, {shown(classes[0])}; a bandit needs two or more")
-    if len(classes) > MOST_CLASSES:
+    if len(number) == 1:
+        raise InputError(f"data is {label}: {name} has one class only, {shown(cells[0])}; a bandit needs two or more")
+    if len(number) > MOST_CLASSES:
         raise InputError(
-            f"data is {label}: {name} has {len(classes):,} classes, and at most {MOST_CLASSES:,} can be arms; "
+            f"data is {label}: {name} has {len(number):,} classes, and at most {MOST_CLASSES:,} can be arms; "
             "choose another target"
         )
-    number = {value: place for place, value in enumerate(classes)}
-    return np.array([number[cell] for cell in cells], np.int64), len(classes)
+    return np.array([number[cell] for cell in cells], np.int64), len(number)
 
 
-def _refuse(label: str, name: str, row: int, problem: str) -> NoReturn:
-    raise InputError(f"data is {label}: {name}, row {row} {problem}")
+MISSING = "is missing; fill it in or leave the row out"
 
 
-def _missing(label: str, name: str, row: int) -> NoReturn:
-    _refuse(label, name, row, "is missing; fill it in or leave the row out")
+def _bad_cell(label: str, name: str, row: int, problem: str) -> InputError:
+    return InputError(f"data is {label}: {name}, row {row + 1} {problem}")
 
 
 @lru_cache(maxsize=8)
 def _built_in(name: str) -> tuple[Array, Array]:
-    package = "scikit-learn" if name in SCIKIT_LEARN else "river"
     try:
         if name in SCIKIT_LEARN:
             from sklearn import datasets
@@ -150,9 +144,10 @@ def _built_in(name: str) -> tuple[Array, Array]:
             return features, classes
         from river import datasets
     except ImportError:
+        package = "scikit-learn" if name in SCIKIT_LEARN else "river"
         raise InputError(f"data is {name}, which comes with {package}; pip install 'driftformer[data]'") from None
-    rows = list(getattr(datasets, RIVER[name])())
-    return np.array([list(context.values()) for context, _ in rows]), np.array([label for _, label in rows])
+    contexts, labels = zip(*getattr(datasets, RIVER[name])(), strict=True)
+    return np.array([list(context.values()) for context in contexts]), np.array(labels)
 
 
 def _arrays(data: Any) -> tuple[Array, Array]:
@@ -188,9 +183,9 @@ def _split(table: Any, label: str, target: str, rewards: Sequence[str]) -> tuple
     for name in paid:
         if name not in names:
             raise unknown_name("rewards" if rewards else "target", str(name), names)
-    cells = {f"column '{name}'": _cells(table.column(name), label, f"column '{name}'") for name in names}
-    pays = {key: cells.pop(key) for key in [f"column '{name}'" for name in paid]}
-    return cells, pays
+    cells = {name: _cells(table.column(name), label, name) for name in names}
+    pays = {f"column '{name}'": cells.pop(name) for name in paid}
+    return {f"column '{name}'": column for name, column in cells.items()}, pays
 
 
 def _cells(column: Any, label: str, name: str) -> Array:
@@ -198,7 +193,7 @@ def _cells(column: Any, label: str, name: str) -> Array:
     import pyarrow as pa
 
     if column.null_count:
-        _missing(label, name, column.is_null().to_pylist().index(True) + 1)
+        raise _bad_cell(label, f"column '{name}'", column.is_null().to_pylist().index(True), MISSING)
     if any(test(column.type) for test in (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)):
         return np.asarray(column.to_numpy())
     cells = np.empty(len(column), dtype=object)

@@ -9,8 +9,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from driftformer.environments.drift import Effect, Start, random_subset
-from driftformer.errors import InputError, require_count, require_real
+from driftformer.environments.drift import Effect, Start, random_times, scaled
+from driftformer.errors import require_count, require_real
+from driftformer.problem import pick
 from driftformer.randomness import Stream
 
 
@@ -26,15 +27,11 @@ class Flips:
         require_count("changes", self.changes, 0)
 
     def start(self, start: Start) -> Tensor:
-        if self.changes > start.horizon - 1:
-            raise InputError(
-                f"changes is {self.changes}; at most horizon - 1 = {start.horizon - 1} rounds can bring one"
-            )
-        return random_subset(self.changes, start.horizon - 1, start) + 2  # [B, J] among rounds 2..T
+        return random_times(self.changes, start)  # [B, J]
 
     def at(self, t: int, effect: Effect, memory: Tensor, rng: Stream) -> tuple[Effect, Tensor]:
         sign = 1.0 - 2.0 * ((memory <= t).sum(dim=1) % 2).to(effect.scale.dtype)  # [B]
-        return replace(effect, scale=effect.scale * sign, shift=effect.shift * sign), memory
+        return scaled(effect, sign), memory
 
 
 @dataclass(frozen=True)
@@ -47,18 +44,15 @@ class Rising:
     """
 
     height: float = 8.0
-    piecewise_constant: ClassVar[bool] = False
-    abrupt: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         require_real("height", self.height)
 
     def start(self, start: Start) -> tuple[Tensor, int]:
-        batch, arms, _ = start.action_set.shape
+        arms = start.action_set.shape[1]
         which = (start.rng.uniform() * arms).long().clamp(max=arms - 1)  # [B]
-        inverses = torch.linalg.pinv(start.action_set)  # [B, d, A]
-        direction = inverses[torch.arange(batch, device=which.device), :, which]  # [B, d]
-        gain = (start.action_set[torch.arange(batch, device=which.device), which] * direction).sum(1, keepdim=True)
+        direction = pick(torch.linalg.pinv(start.action_set).mT, which)  # [B, d]
+        gain = (pick(start.action_set, which) * direction).sum(1, keepdim=True)
         return direction / gain.clamp(min=1e-6), start.horizon
 
     def at(self, t: int, effect: Effect, memory: tuple[Tensor, int], rng: Stream) -> tuple[Effect, tuple[Tensor, int]]:
@@ -74,7 +68,6 @@ class Chirp:
     first: float = 0.005
     last: float = 0.03
     piecewise_constant: ClassVar[bool] = True
-    abrupt: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         require_real("first", self.first)
@@ -85,4 +78,4 @@ class Chirp:
 
     def at(self, t: int, effect: Effect, memory: float, rng: Stream) -> tuple[Effect, float]:
         factor = math.cos(2 * math.pi * (self.first + memory * t) * t)
-        return replace(effect, scale=effect.scale * factor, shift=effect.shift * factor), memory
+        return scaled(effect, factor), memory

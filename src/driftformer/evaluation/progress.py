@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -44,15 +44,14 @@ _SPEEDS = {
 """Rounds per CPU-second with 64 problems or more, 32 dimensions and 10 arms: see docs/benchmarks.md."""
 _TRUST, _LITTLE_TRUST = 2.0, 1e-6
 """Seconds of measurement that weigh as much as what is known beforehand, of these kinds and of others."""
-_USUAL_SPEED = (100_000, _LITTLE_TRUST)
+_USUAL_SPEED = 100_000
 
 
 def rounds_by_agent(tasks: Iterable[Task]) -> dict[str, int]:
     """How many rounds there are to play, by agent."""
-    rounds: dict[str, int] = {}
+    rounds: Counter[str] = Counter()
     for task in tasks:
-        agent = label(task.agent)
-        rounds[agent] = rounds.get(agent, 0) + task.rounds
+        rounds[label(task.agent)] += task.rounds
     return rounds
 
 
@@ -85,7 +84,7 @@ class TimeLeft:
 
 def _known_speed(agent: str) -> tuple[float, float]:
     kind = POLICY if POLICY in agent else agent.partition("@")[0]  # a policy may be wrapped in another agent
-    return (_SPEEDS[kind], _TRUST) if kind in _SPEEDS else _USUAL_SPEED
+    return _SPEEDS.get(kind, _USUAL_SPEED), _TRUST if kind in _SPEEDS else _LITTLE_TRUST
 
 
 def _rich(*columns: str, visible: bool, transient: bool) -> RichProgress:
@@ -131,7 +130,7 @@ class Progress:
         self._bar.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self._bar.stop()
         self._say()
 
@@ -185,16 +184,9 @@ class Progress:
         self._said = time.monotonic()
         seconds = self._said - self._began
         counted = {} if self._chunks is None else {"chunks_done": self._chunks_done, "chunks": self._chunks}
-        say(
-            "progress",
-            title=self._title,
-            unit=self._unit,
-            done=self._done,
-            of=self._total,
-            **counted,
-            per_second=round(self._done / seconds, 1) if seconds else 0.0,
-            seconds_left=round(self._left.seconds(), 1),
-        )
+        pace = round(self._done / seconds, 1) if seconds else 0.0
+        speed = {"per_second": pace, "seconds_left": round(self._left.seconds(), 1)}
+        say("progress", title=self._title, unit=self._unit, done=self._done, of=self._total, **counted, **speed)
 
 
 def in_words(seconds: float) -> str:
@@ -227,7 +219,7 @@ class TrainingProgress:
         self._bar.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
     def show(self, report: Report, title: str | None = None) -> None:

@@ -217,15 +217,13 @@ def run_jobs(
 
 
 @contextmanager
-def may_not_travel(job: Job) -> Iterator[None]:
-    """Refuse a job that cannot be sent to another process, for example with a drift that is a lambda."""
+def travels(failure: str) -> Iterator[None]:
+    """Refuse what cannot go from process to process, for example a job with a drift that is a lambda."""
     try:
         yield
     except Exception as error:  # whatever pickling may raise
-        raise InputError(
-            f"{job.label} cannot be sent to another process ({brief(error)}); use workers=1, or define drift "
-            "functions and agents at the top level of a module"
-        ) from error
+        remedy = "use workers=1, or define drift functions and agents at the top level of a module"
+        raise InputError(f"{failure} ({brief(error)}); {remedy}") from error
 
 
 def brief(error: BaseException | None) -> str:
@@ -291,7 +289,7 @@ class _Processes:
         return self._executor is not None and self._ready and bool(self._free)
 
     def submit(self, work: Work[J, R], job: J) -> Future[R]:
-        with may_not_travel(job):
+        with travels(f"{job.label} cannot be sent to another process"):
             content = bytes(ForkingPickler.dumps(job))
         slot = self._free.pop()
         self._played[slot] = 0
@@ -357,13 +355,8 @@ def _be_ready() -> None: ...
 
 
 def _compute(work: Work[J, R], content: bytes, slot: int) -> R:
-    try:
+    with travels("a worker process cannot load its job"):
         job = ForkingPickler.loads(content)
-    except Exception as error:
-        raise InputError(
-            f"a worker process cannot load its job ({brief(error)}); use workers=1, or define drift functions and "
-            "agents at the top level of a module"
-        ) from error
 
     def report(rounds: int) -> None:
         _played[slot] += rounds

@@ -26,19 +26,7 @@ from typing import Any
 
 from driftformer import __version__
 from driftformer.errors import InputError
-from driftformer.simulation.engines import (
-    AHEAD,
-    Done,
-    J,
-    Lost,
-    OnEvent,
-    OnRounds,
-    R,
-    Work,
-    brief,
-    may_not_travel,
-    run_jobs,
-)
+from driftformer.simulation.engines import AHEAD, Done, J, Lost, OnEvent, OnRounds, R, Work, brief, run_jobs, travels
 
 _PATIENCE = 60.0
 """Seconds to wait for a cluster that has no core left."""
@@ -196,7 +184,7 @@ class _Actors:
 
     def submit(self, work: Work[J, R], job: J) -> Future[R]:
         worker = min(self._load, key=self._load.__getitem__)
-        with may_not_travel(job):
+        with travels(f"{job.label} cannot be sent to another process"):
             future: Future[R] = self._future(worker.work.remote(work, job))
         self._sent[future] = worker
         self._load[worker] += 1
