@@ -6,6 +6,9 @@ The environment pays clicks, has states that wander and arms that come and go; t
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -270,3 +273,40 @@ def test_names_that_are_taken_or_unfit_are_refused() -> None:
         df.register_environment(type("Mine", (ClinicOptions,), {"name": "My Env"}))
     with pytest.raises(df.InputError, match="register a frozen dataclass"):
         df.register_environment(Clinic)
+
+
+PACKAGE = '''
+from dataclasses import dataclass
+from typing import ClassVar
+import driftformer as df
+from driftformer.environments.presets import High
+
+@df.register_environment
+@dataclass(frozen=True, kw_only=True)
+class Mine(High):
+    """High by another name."""
+    name: ClassVar[str] = "mine"
+    b: float = 0.01
+
+@df.register_agent
+@dataclass(frozen=True)
+class Lazy(type(df.make_agent("random"))):
+    """Does not care."""
+    name: ClassVar[str] = "lazy"
+'''
+
+
+@pytest.mark.parametrize("first", ["driftformer", "shop"])
+def test_an_installed_package_is_found_by_its_entry_points(first: str, tmp_path: Path) -> None:
+    (tmp_path / "shop.py").write_text(PACKAGE)
+    about = tmp_path / "shop-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: shop\nVersion: 1.0\n")
+    points = "[driftformer.environments]\nmine = shop:Mine\n[driftformer.agents]\nlazy = shop:Lazy\n"
+    (about / "entry_points.txt").write_text(points)
+    script = f"import {first}; from driftformer.cli import main; main('evaluate mine --runs 2 --agents lazy'.split())"
+    paths = {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, env=os.environ | paths, capture_output=True, text=True, check=False)
+    assert "mine: b=0.01" in done.stdout, done.stderr
+    assert "lazy" in done.stdout

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from driftformer.environments.registry import make_env, register_environment, register_with_gymnasium
+from driftformer.environments.registry import load_environments, make_env, register_environment, register_with_gymnasium
 from driftformer.errors import InputError
 
 if TYPE_CHECKING:
@@ -65,3 +65,4 @@ def __dir__() -> list[str]:
 
 
 register_with_gymnasium()
+load_environments()

@@ -15,8 +15,8 @@ from driftformer.agents.reference import Random
 from driftformer.errors import InputError
 from driftformer.pretraining import dataset
 from driftformer.randomness import CHUNK
-from driftformer.simulation import chunks as chunking
 from driftformer.simulation import engines, ray_engine
+from driftformer.simulation import rollout as chunking
 from driftformer.simulation.ray_engine import RayEngine
 from driftformer.storage.events import read_events
 from driftformer.sweeps.grid import make_grid

@@ -13,10 +13,10 @@ import dataclasses
 import importlib
 import re
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, cast
 
 from driftformer.errors import InputError, unknown_name
+from driftformer.plugins import load_plugins
 
 if TYPE_CHECKING:
     from driftformer.agents.base import Agent
@@ -151,6 +151,8 @@ def make_agent(spec: str, **options: Any) -> Agent:
     if name in ALIASES:
         return make_agent(ALIASES[name] + ("," + written if at else ""), **options)
     if name not in AGENTS:
+        load_plugins("driftformer.agents", register_agent)
+    if name not in AGENTS:
         raise unknown_name("agent", name, [*AGENTS, *ALIASES])
     entry = AGENTS[name]
     if at:
@@ -266,5 +268,4 @@ def _convert(name: str, option: str, value: Any, default: Any) -> Any:
         raise InputError(f"agent '{name}': {option} is {value!r}; give a {type(default).__name__}") from None
 
 
-for _entry in entry_points(group="driftformer.agents"):
-    register_agent(_entry.load())
+load_plugins("driftformer.agents", register_agent)

@@ -22,7 +22,7 @@ class Collect(Command):
 
     crew: Crew
     worlds: Name
-    """Problems to play: high, low, cosine, drift or tiny."""
+    """Problems to play: high, low, cosine, drift, tiny, or any environment by name."""
     trajectories: int = 100_000
     """Number of trajectories. The paper has 100,000 for Low, and as many for each of four frequencies for High."""
     behaviours: tuple[str, ...] = ("random=1",)

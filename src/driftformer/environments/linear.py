@@ -169,9 +169,10 @@ class LinearBandit:
 
 
 def _plain(drift: drifts.Drift) -> dict[str, float]:
-    """The plain numbers of a drift."""
-    own = getattr(drift, "__dict__", {})
-    return {key: value for key, value in own.items() if isinstance(value, (int, float)) and value is not False}
+    """The plain numbers of a drift, or of those that it composes, apart from a change of units."""
+    parts = [part for part in getattr(drift, "drifts", [drift]) if not isinstance(part, drifts.Affine)]
+    told = {key: value for part in parts for key, value in getattr(part, "__dict__", {}).items()}
+    return {key: value for key, value in told.items() if isinstance(value, (int, float)) and value is not False}
 
 
 def _changed(before: drifts.Effect, after: drifts.Effect) -> Tensor:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, cast
 
 from driftformer.environments.bernoulli import Bernoulli
@@ -21,6 +20,7 @@ from driftformer.environments.logistic import Logistic
 from driftformer.environments.presets import LINEAR, SHARED, Linear, Preset
 from driftformer.environments.table import Table
 from driftformer.errors import InputError, unknown_name
+from driftformer.plugins import load_plugins
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -70,8 +70,9 @@ def register_with_gymnasium() -> None:
             )
 
 
-for _entry in entry_points(group="driftformer.environments"):
-    register_environment(_entry.load())
+def load_environments() -> None:
+    """Register the environments that other packages name in their metadata."""
+    load_plugins("driftformer.environments", register_environment)
 
 
 def make_env(name: str, *, drift: Drift | Callable[[int, Tensor], Tensor] | None = None, **options: Any) -> Environment:
@@ -79,6 +80,8 @@ def make_env(name: str, *, drift: Drift | Callable[[int, Tensor], Tensor] | None
 
     `drift` replaces a linear bandit's own: a function `f(t, w) -> w_t` on tensors `[B, d]`, or a `Drift` object.
     """
+    if name not in PRESETS:
+        load_environments()
     if name not in PRESETS:
         raise unknown_name("environment", str(name), PRESETS)
     options = {key: value.item() if _is_numpy_scalar(value) else value for key, value in options.items()}

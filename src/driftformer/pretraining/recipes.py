@@ -15,7 +15,7 @@ class Recipe:
     name: str
     summary: str
     worlds: str
-    """Which problems (see pretraining/worlds.py)."""
+    """Problems to learn from: a mixture of pretraining/worlds.py, or any environment by name."""
     start: str | None = None
     """A policy of the same sizes whose weights it begins with, by name or folder; without one, random weights."""
     form: Literal["paper", "pointer"] = "pointer"
