@@ -77,7 +77,7 @@ def test_ordinary_agent_learns_from_any_arm_and_keeps_problems_apart(agent: str)
             arm, info = player.act(state, Observation(features[:, t].contiguous()), rng)
             chosen.append(arm)
             state = player.update(state, Observation(features[:, t].contiguous()), arms[:, t], rewards[:, t], info)
-        assert all(rows == CHUNK for rows in row_counts(state)), "a state is tensors with one row a problem"
+        assert all(rows == CHUNK for rows in row_counts(state)), "a state is tensors with one row per problem"
         return chosen
 
     other = rewards.clone()

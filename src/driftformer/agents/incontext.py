@@ -1,6 +1,6 @@
 """A pretrained transformer as an agent: it reads what has happened so far and samples an arm (Equation alg-by-tf).
 
-Its state is a cache with one row a problem, so a round costs one or two tokens, and rows may begin again at any time:
+Its state is a cache with one row per problem, so a round costs one or two tokens, and rows may begin again at any time:
 MASTER can wrap it like any other agent. Its auxiliary value is the probability that it gave the arm it chose, which is
 what Section 3 proposes for transformers.
 """

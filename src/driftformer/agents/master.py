@@ -29,7 +29,7 @@ from driftformer.randomness import Stream
 
 @dataclass(frozen=True)
 class MasterState:
-    """One row a problem."""
+    """One row per problem."""
 
     shape: ProblemShape
     bank: Any  # the base agent's states, [B, M, …]: one for each order

@@ -1,6 +1,6 @@
 """RM, the restart mechanism (Section 4.1): where a change is signalled, begin again with an empty memory.
 
-A state is a dataclass of tensors, or tuples of them, with one row a problem, nested at will, so restarting some
+A state is a dataclass of tensors, or tuples of them, with one row per problem, nested at will, so restarting some
 problems means giving their rows the values they had at the start. The same few functions serve MASTER's bank of
 instances, which is nothing but a state with more rows.
 """

@@ -1,4 +1,4 @@
-"""The log of a training: one line a step, and TensorBoard's files.
+"""The log of a training: one line per step, and TensorBoard's files.
 
 The training's state says how many bytes of the log belong to its steps, and their checksum. What stands behind them, be
 it steps that will come again or half a line of a killed write, is cut off when the training goes on.
