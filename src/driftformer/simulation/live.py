@@ -126,7 +126,8 @@ def check_environment(environment: Environment) -> None:
     if not isinstance(name, str) or not re.fullmatch(r"[^\s/]+", name):
         raise InputError(f"environment {type(environment).__name__} has the name {name!r:.60}; give one word")
     for size in ("horizon", "arms", "dim"):
-        require_count(f"environment '{name}': {size}", getattr(environment, size, None), most=10**8)  # type: ignore[arg-type]
+        given: Any = getattr(environment, size, None)
+        require_count(f"environment '{name}': {size}", given, most=10**8)
     described = environment.describe() if callable(getattr(environment, "describe", None)) else None
     if not isinstance(described, str) or not described.strip() or "\n" in described:
         raise InputError(f"environment '{name}': describe() gives {described!r:.60}; return one line of text")
