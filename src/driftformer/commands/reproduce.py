@@ -48,6 +48,6 @@ class Reproduce(Command):
         from driftformer.experiments.reproduce import draw_experiments, reproduce
 
         names = NAMES if self.experiments == ("all",) else self.experiments
-        reproduce(names, **keywords(self, "experiments"), on_result=lambda case, result: show_result(result))
+        reproduce(names, **keywords(self, "experiments"), on_result=show_result)
         draw_experiments(self.out)
         Report(self.out).run()

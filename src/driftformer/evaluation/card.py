@@ -15,7 +15,6 @@ from driftformer.agents.base import Agent
 from driftformer.agents.incontext import InContext
 from driftformer.agents.oracle import Oracle
 from driftformer.agents.registry import make_agent
-from driftformer.environments.base import Environment
 from driftformer.environments.registry import make_env
 from driftformer.errors import InputError, require_count
 from driftformer.evaluation.evaluate import evaluate
@@ -31,35 +30,28 @@ from driftformer.storage.files import read_json, tidy, write_atomically, write_j
 PAPER_TOKENS = 200 * 400_000 * 399
 """200 epochs over 4 × 100,000 trajectories of 200 rounds, two tokens a round."""
 
-_FREQUENCIES = (0.005, 0.01, 0.015, 0.02, 0.018, 0.025)
-
+_MODES = ("fixed", "resampled")
+_COSINES = [
+    (f"High, b={b:g}, {mode} arms", "high", {"b": b, "arm_mode": mode}) for b in (0.018, 0.025) for mode in _MODES
+]
+_TINY = {"horizon": 30, "dim": 4, "arms": 4, "noise": 0.3}
+_LONG = {"Stationary": "stationary", "Four jumps": "jumps", "Random walk": "walk"}
 _SETTINGS: dict[str, list[tuple[str, str, dict[str, Any]]]] = {
-    "high": [(f"High, b={b:g}, fixed arms", "high", {"b": b}) for b in _FREQUENCIES],
-    "low": [
-        ("Low, fixed arms", "low", {}),
-        ("Low without its windows, fixed arms", "low", {"lift": 0.0}),
+    "high": [(f"High, b={b:g}, fixed arms", "high", {"b": b}) for b in (0.005, 0.01, 0.015, 0.02, 0.018, 0.025)],
+    "low": [("Low, fixed arms", "low", {}), ("Low without its windows, fixed arms", "low", {"lift": 0.0})],
+    "cosine": _COSINES,
+    "drift": [
+        *_COSINES,
+        *((f"Low, {mode} arms", "low", {"arm_mode": mode}) for mode in _MODES),
+        *(
+            (f"{title}, T=500, {mode} arms", preset, {"horizon": 500, "arm_mode": mode})
+            for title, preset in _LONG.items()
+            for mode in _MODES
+        ),
     ],
-    "cosine": [
-        (f"High, b={b:g}, {mode} arms", "high", {"b": b, "arm_mode": mode})
-        for b in (0.018, 0.025)
-        for mode in ("fixed", "resampled")
-    ],
-    "tiny": [
-        (f"tiny High, {mode} arms", "high", {"horizon": 30, "dim": 4, "arms": 4, "noise": 0.3, "arm_mode": mode})
-        for mode in ("fixed", "resampled")
-    ],
+    "tiny": [(f"tiny High, {mode} arms", "high", {**_TINY, "arm_mode": mode}) for mode in _MODES],
 }
-_SETTINGS["drift"] = (
-    _SETTINGS["cosine"]
-    + [(f"Low, {mode} arms", "low", {"arm_mode": mode}) for mode in ("fixed", "resampled")]
-    + [
-        (f"{title}, T=500, {mode} arms", preset, {"horizon": 500, "arm_mode": mode})
-        for title, preset in (("Stationary", "stationary"), ("Four jumps", "jumps"), ("Random walk", "walk"))
-        for mode in ("fixed", "resampled")
-    ]
-)
 """What a policy is measured on, by the worlds it was trained in: title, environment and options."""
-
 
 _USUAL = {"runs": 200, "seed": 0}
 
@@ -76,16 +68,22 @@ def write_card(
     if not path.exists():
         raise InputError(f"policy {source} has no {TRAINING}, so it is unknown how it was made; train it here first")
     training = read_json(path)
-    recipe = training["recipe"]
-    teacher = None if recipe["labels"] in (OPTIMAL, BEHAVIOUR) else recipe["labels"]
-    closeness = None if teacher is None else _closeness(agent, teacher, recipe["worlds"], runs, seed)
+    worlds, labels = training["recipe"]["worlds"], training["recipe"]["labels"]
+    teacher = None if labels in (OPTIMAL, BEHAVIOUR) else labels
+    closeness = None
+    if teacher is not None:  # on new problems of the first of the policy's worlds
+        try:
+            first = worlds_of(worlds)[0].environment
+            closeness = measure_closeness(agent, make_agent(teacher), first, runs=runs, seed=seed)
+        except InputError as error:
+            closeness = {"unmeasured": str(error)}
     card = {
         "policy": source,
         "weights": agent.weights,
         "runs": runs,
         "seed": seed,
         "training": training,
-        "regret": list(_regrets(agent, recipe["worlds"], teacher, out, runs, seed, workers)),
+        "regret": list(_regrets(agent, worlds, teacher, out, runs, seed, workers)),
         "teacher": closeness,
     }
     write_json(out / "card.json", card)
@@ -93,30 +91,17 @@ def write_card(
     return out / "card.md"
 
 
-def _closeness(agent: InContext, teacher: str, worlds: str, runs: int, seed: int) -> dict[str, Any]:
-    """Measured on new problems of the first of the policy's worlds, or why it cannot be."""
-    expert = make_agent(teacher)
-    try:
-        return measure_closeness(agent, expert, worlds_of(worlds)[0].environment, runs=runs, seed=seed)
-    except InputError as error:
-        return {"unmeasured": str(error)}
-
-
-def _measured_on(worlds: str) -> list[tuple[str, Environment]]:
-    """The environments for policies of these worlds: those of the table, or else the worlds themselves."""
-    if worlds in _SETTINGS:
-        return [(title, make_env(preset, **options)) for title, preset, options in _SETTINGS[worlds]]
-    own = [world.environment for world in worlds_of(worlds)]
-    return [(environment.describe(), environment) for environment in own]
-
-
 def _regrets(
     agent: InContext, worlds: str, teacher: str | None, out: Path, runs: int, seed: int, workers: int
 ) -> Iterator[dict[str, Any]]:
-    others = dict.fromkeys(["linucb", "thompson", *([teacher] if teacher else [])])
+    """In the environments of the table or, for policies of other worlds, in those worlds."""
     players: dict[str, Agent] = {"sampled": agent, "greedy": InContext(agent.source, mode="greedy")}
-    players |= {name: make_agent(name) for name in others}
-    for place, (title, environment) in enumerate(_measured_on(worlds)):
+    players |= {name: make_agent(name) for name in ("linucb", "thompson", teacher) if name}
+    if worlds in _SETTINGS:
+        measured_on = [(title, make_env(preset, **options)) for title, preset, options in _SETTINGS[worlds]]
+    else:
+        measured_on = [(world.environment.describe(), world.environment) for world in worlds_of(worlds)]
+    for place, (title, environment) in enumerate(measured_on):
         oracle: dict[str, Agent] = {"oracle": Oracle()} if Oracle().why_not(traits_of(environment)) is None else {}
         folder = out / "evaluations" / f"{place:02d}"
         result = evaluate(environment, players | oracle, runs=runs, seed=seed, out=folder, workers=workers)
@@ -182,18 +167,12 @@ def _command(training: dict[str, Any]) -> str:
 
 
 def _regret_table(regrets: list[dict[str, Any]]) -> list[str]:
-    names: list[str] = []
-    for row in regrets:
-        names += [name for name in row["agents"] if name not in names]
+    names = list(dict.fromkeys(name for row in regrets for name in row["agents"]))
     lines = ["| | " + " | ".join(names) + " |", "|---|" + "---|" * len(names)]
     for row in regrets:
-        cells = [_cell(row["agents"].get(name)) for name in names]
+        cells = [with_error(**row["agents"][name]) if name in row["agents"] else "–" for name in names]
         lines.append(f"| {row['title']} | " + " | ".join(cells) + " |")
     return lines
-
-
-def _cell(value: dict[str, float] | None) -> str:
-    return "–" if value is None else with_error(value["mean"], value["stderr"])
 
 
 def _teacher(found: dict[str, Any], name: str) -> list[str]:

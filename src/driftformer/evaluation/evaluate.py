@@ -22,9 +22,8 @@ from driftformer.randomness import CHUNK
 from driftformer.simulation.engines import Engine, LocalEngine, opened
 from driftformer.simulation.live import check_config, check_environment
 from driftformer.simulation.regret import ChunkRegret
-from driftformer.simulation.results import CONFIG, Arrays, ResultsFolder
+from driftformer.simulation.results import CONFIG, ResultsFolder
 from driftformer.simulation.rollout import Chunk, Outcome, Task, check_applies, check_device, chunks_for, compute, stack
-from driftformer.simulation.trajectories import Trajectories
 from driftformer.storage.events import sitting
 from driftformer.storage.files import read_json, write_atomically, write_json
 
@@ -136,8 +135,20 @@ class Plan:
             config = {"environment": environment.config(), "seed": seed, "device": self._kind}
             self.folder = ResultsFolder(out, config, environment.horizon)
         self._chunks = chunks_for(runs)
-        self._known = _load(self.folder, self.players, self._chunks, trajectories)
+        self._known: dict[tuple[str, Chunk], ChunkRegret] = {}
+        if self.folder is not None:
+            self._load(self.folder)
         self._timing: dict[str, dict[str, float]] = {}
+
+    def _load(self, folder: ResultsFolder) -> None:
+        """Read what is stored: a broken file is an error now, not after hours of computing."""
+        for name, agent in self.players.items():
+            stored = full_label(agent)
+            for chunk in self._chunks:
+                if folder.has(stored, chunk, self._trajectories):
+                    self._known[name, chunk] = folder.load(stored, chunk)
+                    if self._trajectories:
+                        folder.load_trajectories(stored, chunk)
 
     def missing(self, name: str) -> list[Chunk]:
         """An agent's chunks that are still to be played."""
@@ -162,14 +173,20 @@ class Plan:
 
     def take(self, task: Task, outcome: Outcome) -> None:
         """Store the outcome of a task; each chunk comes once."""
+        trajectories = outcome.rollout.trajectories
         for place, (chunk, regret) in enumerate(zip(task.chunks, outcome.rollout.regrets, strict=True)):
             if (task.name, chunk) in self._known:
                 raise AssertionError(f"{task.label} came twice")
             self._known[task.name, chunk] = regret
             if self.folder is not None:
-                rows = _rows(outcome.rollout.trajectories, place, chunk)
-                self.folder.save(full_label(task.agent), chunk, regret, rows)
-        self._timing[task.name] = _add_timing(self._timing.get(task.name), task, outcome)
+                own = slice(place * CHUNK, place * CHUNK + chunk.count)  # this chunk's rows of the stack
+                tensors = {} if trajectories is None else trajectories.tensors()
+                rows = {name: value[own].cpu().numpy() for name, value in tensors.items()}
+                self.folder.save(full_label(task.agent), chunk, regret, rows or None)
+        spent = {"rounds": task.rounds, "cpu_seconds": outcome.cpu_seconds, "wall_seconds": outcome.wall_seconds}
+        before = self._timing.get(task.name, {})
+        timing = {name: before.get(name, 0) + value for name, value in spent.items()}
+        self._timing[task.name] = {**timing, "rounds_per_cpu_second": timing["rounds"] / timing["cpu_seconds"]}
 
     def regrets(self) -> dict[str, AgentRegret]:
         """The regret of each agent, once nothing is missing."""
@@ -212,39 +229,3 @@ def by_name(agents: Agents) -> dict[str, Agent]:
             raise InputError(f"agents: '{name}' is given twice; name each agent once")
         players[name] = agent
     return players
-
-
-def _load(
-    folder: ResultsFolder | None, players: Mapping[str, Agent], chunks: Sequence[Chunk], trajectories: bool
-) -> dict[tuple[str, Chunk], ChunkRegret]:
-    """What the folder has already; a broken file is an error now, not after hours of computing."""
-    if folder is None:
-        return {}
-    known = {}
-    for name, agent in players.items():
-        stored = full_label(agent)
-        for chunk in chunks:
-            if folder.has(stored, chunk, trajectories):
-                known[name, chunk] = folder.load(stored, chunk)
-                if trajectories:
-                    folder.load_trajectories(stored, chunk)
-    return known
-
-
-def _rows(trajectories: Trajectories | None, place: int, chunk: Chunk) -> Arrays | None:
-    """One chunk's trajectories out of the stack's."""
-    if trajectories is None:
-        return None
-    rows = slice(place * CHUNK, place * CHUNK + chunk.count)
-    return {name: value[rows].cpu().numpy() for name, value in trajectories.tensors().items()}
-
-
-def _add_timing(before: Mapping[str, float] | None, task: Task, outcome: Outcome) -> dict[str, float]:
-    before = before or {"rounds": 0, "cpu_seconds": 0.0, "wall_seconds": 0.0}
-    rounds, cpu = before["rounds"] + task.rounds, before["cpu_seconds"] + outcome.cpu_seconds
-    return {
-        "rounds": rounds,
-        "cpu_seconds": cpu,
-        "wall_seconds": before["wall_seconds"] + outcome.wall_seconds,
-        "rounds_per_cpu_second": rounds / cpu,
-    }

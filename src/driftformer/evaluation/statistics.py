@@ -67,8 +67,10 @@ def _merge(counts: Sequence[int], moments: Iterable[tuple[Array, Array]]) -> Cur
     return Curve(mean, std, std / np.sqrt(total))
 
 
-def _resampled_means(finals: Mapping[str, Array], runs: int, rng: np.random.Generator) -> dict[str, Array]:
-    """The mean of each bootstrap resample, `[RESAMPLES]`, a few resamples at a time to save memory."""
+def resampled_means(finals: Mapping[str, Array], seed: int) -> dict[str, Array]:
+    """The mean of each bootstrap resample of the runs, `[RESAMPLES]`, a few resamples at a time to save memory."""
+    (runs,) = {len(final) for final in finals.values()}
+    rng = np.random.default_rng(seed)
     means: dict[str, list[Array]] = {name: [] for name in finals}
     at_once = max(1, 2**21 // runs)
     for first in range(0, RESAMPLES, at_once):
@@ -80,13 +82,12 @@ def _resampled_means(finals: Mapping[str, Array], runs: int, rng: np.random.Gene
 
 def paired_differences(finals: Mapping[str, Array], seed: int) -> tuple[PairedDifference, ...]:
     """Every pair of agents, run by run; common random numbers make these much tighter than the means themselves."""
-    (runs,) = {len(final) for final in finals.values()}
-    means = _resampled_means(finals, runs, np.random.default_rng(seed))
+    means = resampled_means(finals, seed)
     differences = []
     for agent, reference in itertools.combinations(finals, 2):
         low, high = np.quantile(means[agent] - means[reference], [0.025, 0.975])
-        mean = np.mean(finals[agent] - finals[reference])
-        differences.append(PairedDifference(agent, reference, runs, float(mean), float(low), float(high)))
+        apart = finals[agent] - finals[reference]  # [runs]
+        differences.append(PairedDifference(agent, reference, len(apart), float(apart.mean()), float(low), float(high)))
     return tuple(differences)
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from driftformer.environments.presets import Preset
-from driftformer.errors import unknown_name
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class Experiment:
     title: str
     question: str
     """What it should answer, in a sentence."""
-    paper: str
+    paper: str = ""
     """The figures of the paper that it reproduces; empty where it goes beyond the paper."""
     cases: tuple[Case, ...]
     panels: tuple[Panel, ...] = ()
@@ -60,9 +59,3 @@ class Scale:
 
 ScaleName = Literal["quick", "paper"]
 SCALES: dict[str, Scale] = {"quick": Scale(64, 64), "paper": Scale(512, 192)}
-
-
-def scale_of(name: str) -> Scale:
-    if name not in SCALES:
-        raise unknown_name("scale", name, SCALES)
-    return SCALES[name]

@@ -40,7 +40,6 @@ RIVALS = Experiment(
     name="rivals",
     title="The strongest rivals",
     question="Which agent tracks a changing world best, among all that are built here?",
-    paper="",
     cases=(
         *_both_modes("high-0.018", "High, b = 0.018", High(b=0.018), (*_RIVALS, "policy:cosine")),
         *_both_modes("high-0.025", "High, b = 0.025", High(b=0.025), (*_RIVALS, "policy:cosine")),
@@ -52,7 +51,6 @@ FREQUENCY_SWEEP = Experiment(
     name="frequency-sweep",
     title="Regret against the frequency of the cosine",
     question="Where does each agent break down? `policy:high` was trained at .005, .01, .015 and .02 only.",
-    paper="",
     cases=tuple(
         Case(f"b-{b:g}", f"b = {b:g}", High(b=b), (*_SWEPT, "policy:high", "policy:drift", "policy:cosine"), value=b)
         for b in (0.0, 0.0025, 0.005, 0.0075, 0.01, 0.0125, 0.015, 0.0175, 0.02, 0.025, 0.03, 0.035, 0.04)
@@ -64,7 +62,6 @@ UNSEEN_DRIFTS = Experiment(
     name="unseen-drifts",
     title="Worlds that no policy was trained on",
     question="How well does what a policy has learned generalise?",
-    paper="",
     cases=(
         Case("flips", "Four sudden changes of sign", Flips(changes=4), (*_RIVALS, "policy:cosine")),
         Case("rising", "One rising arm", Rising(), (*_WITHOUT_ORACLE, "policy:cosine")),

@@ -18,7 +18,7 @@ from typing import Literal
 
 import numpy as np
 
-from driftformer.evaluation.statistics import RESAMPLES
+from driftformer.evaluation.statistics import resampled_means
 from driftformer.experiments.base import Experiment
 from driftformer.experiments.beyond import RIVALS, UNSEEN_DRIFTS, UNTOLD
 from driftformer.simulation.summary import Summary
@@ -163,19 +163,13 @@ def judge(claim: Claim, summaries: Mapping[str, Mapping[str, Summary]]) -> Verdi
 
 
 def _find(claim: Claim, comparison: Comparison, summary: Summary) -> Finding:
-    if claim.rule == "near":
-        return _near(claim.share, comparison, summary)
-    pair = summary.difference(comparison.agent, comparison.rival)
-    holds = (pair.high < 0) == (claim.rule == "ahead")
-    return Finding(comparison, pair.mean, pair.low, pair.high, pair.runs, holds)
-
-
-def _near(share: float, comparison: Comparison, summary: Summary) -> Finding:
-    """The share of the way from the rival to the oracle, with a bootstrap over problems."""
-    names = (comparison.rival, comparison.agent, ORACLE)
-    rival, agent, oracle = (np.array(summary.agents[name].regret_runs) for name in names)
-    rows = np.random.default_rng(summary.seed).integers(0, summary.runs, size=(RESAMPLES, summary.runs))
-    means = [final[rows].mean(axis=1) for final in (rival, agent, oracle)]
-    low, high = np.quantile((means[0] - means[1]) / (means[0] - means[2]), [0.025, 0.975])
-    value = (rival.mean() - agent.mean()) / (rival.mean() - oracle.mean())
-    return Finding(comparison, float(value), float(low), float(high), summary.runs, bool(low > share))
+    if claim.rule != "near":
+        pair = summary.difference(comparison.agent, comparison.rival)
+        holds = (pair.high < 0) == (claim.rule == "ahead")
+        return Finding(comparison, pair.mean, pair.low, pair.high, pair.runs, holds)
+    finals = {name: np.array(summary.agents[name].regret_runs) for name in (comparison.rival, comparison.agent, ORACLE)}
+    resampled = resampled_means(finals, summary.seed)
+    rival, agent, oracle = (np.array([final.mean(), *resampled[name]]) for name, final in finals.items())
+    shares = (rival - agent) / (rival - oracle)  # of all problems, then of each resample
+    low, high = np.quantile(shares[1:], [0.025, 0.975])
+    return Finding(comparison, float(shares[0]), float(low), float(high), summary.runs, bool(low > claim.share))

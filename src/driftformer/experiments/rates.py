@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 CHANGES, LENGTH = 4, 8.0
 """The number of changes and the path length where they are not swept."""
+_SEGMENTS, _LENGTHS = (2, 4, 8, 16, 32), (2.0, 4.0, 8.0, 16.0, 32.0)
+"""Where they are."""
 _RESAMPLES = 500
 
 
@@ -52,56 +54,36 @@ def sweeps(longest: int) -> tuple[RateSweep, ...]:
     """The four sweeps, with horizons up to `longest`."""
     horizons = [longest // 10**2, longest // 32, longest // 10, longest // 3, longest]
     middle = max(longest // 10, 1000)
+    jumps = tuple(_jumping(t, t, CHANGES) for t in horizons), tuple(_jumping(j, middle, j - 1) for j in _SEGMENTS)
+    turns = tuple(_turning(t, t, LENGTH) for t in horizons), tuple(_turning(path, middle, path) for path in _LENGTHS)
     return (
-        RateSweep(
-            "horizon-jumps",
-            "T",
-            "MASTER 0.5 (√(JT)), LinUCB 1",
-            tuple(Point(t, _jumps(t, CHANGES), _agents(t, t / (CHANGES + 1))) for t in horizons),
-        ),
-        RateSweep(
-            "changes",
-            "J",
-            "MASTER 0.5 (√(JT))",
-            tuple(Point(j + 1, _jumps(middle, j), _agents(middle, middle / (j + 1))) for j in (1, 3, 7, 15, 31)),
-        ),
-        RateSweep(
-            "horizon-turn",
-            "T",
-            "MASTER 0.67 (Δ^⅓·T^⅔), LinUCB 1, TS 0.75 (Δ^¼·T^¾)",
-            tuple(Point(t, _walk(t, LENGTH), _agents(t, (t / LENGTH) ** (4 / 3), False)) for t in horizons),
-        ),
-        RateSweep(
-            "path",
-            "Δ",
-            "MASTER 0.33 (Δ^⅓·T^⅔), TS 0.25 (Δ^¼·T^¾)",
-            tuple(
-                Point(length, _walk(middle, length), _agents(middle, (middle / length) ** (4 / 3), False))
-                for length in (2.0, 4.0, 8.0, 16.0, 32.0)
-            ),
-        ),
+        RateSweep("horizon-jumps", "T", "MASTER 0.5 (√(JT)), LinUCB 1", jumps[0]),
+        RateSweep("changes", "J", "MASTER 0.5 (√(JT))", jumps[1]),
+        RateSweep("horizon-turn", "T", "MASTER 0.67 (Δ^⅓·T^⅔), LinUCB 1, TS 0.75 (Δ^¼·T^¾)", turns[0]),
+        RateSweep("path", "Δ", "MASTER 0.33 (Δ^⅓·T^⅔), TS 0.25 (Δ^¼·T^¾)", turns[1]),
     )
 
 
-def _jumps(horizon: int, changes: int) -> Jumps:
-    return Jumps(horizon=horizon, changes=changes, dim=2, arms=2, noise=0.5, prior="normal")
+def _jumping(value: float, horizon: int, changes: int) -> Point:
+    preset = Jumps(horizon=horizon, changes=changes, dim=2, arms=2, noise=0.5, prior="normal")
+    agents = _agents(horizon, math.sqrt(horizon / (changes + 1)))
+    return Point(value, preset, agents | {"change-point-oracle": "change-point-oracle"})
 
 
-def _walk(horizon: int, length: float) -> Walk:
-    return Walk(horizon=horizon, budget=length, motion="rotate", dim=2, arms=2, noise=0.5, prior="sphere")
+def _turning(value: float, horizon: int, length: float) -> Point:
+    preset = Walk(horizon=horizon, budget=length, motion="rotate", dim=2, arms=2, noise=0.5, prior="sphere")
+    return Point(value, preset, _agents(horizon, (horizon / length) ** (2 / 3)))
 
 
-def _agents(horizon: int, window_squared: float, abrupt: bool = True) -> dict[str, str]:
-    """With windows of √(T/J) where w* jumps and (T/Δ)^(2/3) where it turns, times a constant that suits the noise."""
-    window = max(2, min(horizon, round(4 * math.sqrt(window_squared))))
-    gamma = 1 - 1 / window
-    agents = {
+def _agents(horizon: int, theory: float) -> dict[str, str]:
+    """With the window of the theory, √(T/J) or (T/Δ)^(2/3), times a constant that suits the noise."""
+    window = max(2, min(horizon, round(4 * theory)))
+    return {
         "linucb": "linucb",
         "sliding window": f"sliding-window-linucb@window={window}",
-        "discounted thompson": f"discounted-thompson@gamma={gamma:.6f},variance=0.25",
+        "discounted thompson": f"discounted-thompson@gamma={1 - 1 / window:.6f},variance=0.25",
         "master-linucb": "master-linucb",
     }
-    return agents | ({"change-point-oracle": "change-point-oracle"} if abrupt else {})
 
 
 @dataclass(frozen=True)
@@ -117,18 +99,13 @@ def fit(values: list[float], finals: list[Array], seed: int) -> Exponent:
     """Least squares on logarithms; runs are resampled within each setting."""
     if min(final.mean() for final in finals) <= 0:
         raise InputError("regret is zero somewhere in the sweep, so it has no exponent; use more runs")
-    x = np.log(np.asarray(values))
     rng = np.random.default_rng(seed)
-
-    def slope(means: Array) -> float:
-        return float(np.polyfit(x, np.log(means), 1)[0])
-
-    resampled = [
-        slope(np.array([final[rng.integers(0, len(final), len(final))].mean() for final in finals]))
-        for _ in range(_RESAMPLES)
-    ]
-    low, high = np.quantile(resampled, [0.025, 0.975])
-    return Exponent(slope(np.array([final.mean() for final in finals])), float(low), float(high))
+    means = [[final.mean() for final in finals]]  # of all runs, then of each resample
+    for _ in range(_RESAMPLES):
+        means.append([final[rng.integers(0, len(final), len(final))].mean() for final in finals])
+    slopes = [float(np.polyfit(np.log(values), np.log(some), 1)[0]) for some in means]
+    low, high = np.quantile(slopes[1:], [0.025, 0.975])
+    return Exponent(slopes[0], float(low), float(high))
 
 
 def measure_rates(

@@ -15,7 +15,6 @@ from torch import Tensor
 
 from driftformer.agents.registry import make_agent
 from driftformer.errors import InputError
-from driftformer.experiments.base import scale_of
 from driftformer.experiments.pretrained import OnReport
 from driftformer.experiments.trainings import Training, TrainingExperiment
 from driftformer.models.checkpoints import read_policy
@@ -38,16 +37,19 @@ def run_trainings(
     experiment: TrainingExperiment, out: Path, scale: str, seed: int, device: str, on_report: OnReport | None = None
 ) -> dict[str, Any]:
     """Train and measure what is missing, and return all results."""
-    scale_of(scale)
     rows = []
     for training in experiment.trainings[scale]:
         folder = out / experiment.name / training.name
         path = folder / "result.json"
-        recipe = _recipe(training, scale, seed)
+        recipe = recipe_of("tiny" if scale == "quick" else "cosine", **training.settings, tuning_steps=0)
+        own = 0.0 if training.trajectories else recipe.own
+        recipe = replace(recipe, name=training.name, seed=seed, own=own)
         made = {"recipe": digest(asdict(recipe)), "trajectories": training.trajectories}
         if not path.exists():
             _train(training, recipe, folder, device, on_report)
-            found = _measure(folder, experiment.worlds[scale], scale, device)
+            player = Player(placed(read_policy(folder / "training" / "best"), torch.device(device), torch.float32))
+            shares = {world: _validation(world, scale, device).shares(player) for world in experiment.worlds[scale]}
+            found = {world: _summary(share) for world, share in shares.items()}
             write_json(path, {"label": training.label, "value": training.value, "worlds": found, "made": made})
         row = read_json(path)
         if row.pop("made", None) != made:
@@ -61,46 +63,24 @@ def run_trainings(
     return results
 
 
-def _recipe(training: Training, scale: str, seed: int) -> Recipe:
-    recipe = recipe_of("tiny" if scale == "quick" else "cosine", **training.settings, tuning_steps=0)
-    return replace(recipe, name=training.name, seed=seed, own=0.0 if training.trajectories else recipe.own)
-
-
 def _train(training: Training, recipe: Recipe, folder: Path, device: str, on_report: OnReport | None) -> None:
     data = None
     if training.trajectories is not None:
-        data = collect_dataset(
-            folder / "data",
-            recipe.worlds,
-            training.trajectories,
-            behaviours=recipe.behaviours,
-            labels=recipe.labels,
-            seed=recipe.seed,
-            device=device,
-        )
+        options: dict[str, Any] = {name: getattr(recipe, name) for name in ("behaviours", "labels", "seed")}
+        data = collect_dataset(folder / "data", recipe.worlds, training.trajectories, device=device, **options)
     report = None if on_report is None else lambda one: on_report(one, training.label)
     train(recipe, folder / "training", device=device, data=data, evaluate_every=recipe.steps, on_report=report)
-
-
-def _measure(folder: Path, worlds: tuple[str, ...], scale: str, device: str) -> dict[str, dict[str, float]]:
-    policy = placed(read_policy(folder / "training" / "best"), torch.device(device), torch.float32)
-    player = Player(policy)
-    return {world: _summary(_validation(world, scale, device).shares(player)) for world in worlds}
 
 
 def _references(experiment: TrainingExperiment, scale: str, device: str) -> dict[str, dict[str, dict[str, float]]]:
     """Other agents on the same problems, where they can play."""
     found: dict[str, dict[str, dict[str, float]]] = {}
     for agent in REFERENCES:
+        player = make_agent(agent)
         for world in experiment.worlds[scale]:
-            if _can_play(agent, world):
+            if all(why_not(player, traits_of(one.environment)) is None for one in worlds_of(world)):
                 found.setdefault(agent, {})[world] = _summary(_validation(world, scale, device).shares_of(agent))
     return found
-
-
-def _can_play(agent: str, world: str) -> bool:
-    player = make_agent(agent)
-    return all(why_not(player, traits_of(one.environment)) is None for one in worlds_of(world))
 
 
 def _validation(world: str, scale: str, device: str) -> Validation:

@@ -11,15 +11,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from driftformer.experiments.base import ScaleName
-
 _SIZES: dict[str, dict[str, Any]] = {
     "quick": {"layers": 2, "heads": 2, "width": 32, "steps": 600, "tokens": 3_840, "rate": 3e-3, "warmup": 40},
     "paper": {"layers": 4, "heads": 4, "width": 128, "steps": 1500, "tokens": 102_400, "rate": 1e-3, "warmup": 150},
 }
-_SCALES: tuple[ScaleName, ...] = ("quick", "paper")
-_WORLD = {"quick": "tiny", "paper": "full"}
+_WORLDS = {"quick": "tiny", "paper": "full"}
 """Prefixes of the names of worlds, by scale (see pretraining/worlds.py)."""
+_COUNTS = {"quick": (128, 512, 2_048, 8_192, 32_768), "paper": (256, 1_024, 4_096, 16_384, 65_536, 262_144)}
+_KINDS = {"stationary": "stationary worlds", "jumps": "jumps", "cosine": "cosines", "walk": "random walks"}
+_DEGREES = {"stationary": "no jumps", "jumps-1": "1 jump", "jumps-3": "3 jumps", "jumps-9": "9 jumps"}
+"""Kinds of worlds, with their titles."""
 
 
 @dataclass(frozen=True)
@@ -51,28 +52,18 @@ class TrainingExperiment:
     """Where the policies are measured, by scale."""
 
 
-_KINDS = {"stationary": "stationary worlds", "jumps": "jumps", "cosine": "cosines", "walk": "random walks"}
-_DEGREES = {"stationary": "no jumps", "jumps-1": "1 jump", "jumps-3": "3 jumps", "jumps-9": "9 jumps"}
-"""Kinds of worlds, with their titles."""
+def _settings(scale: str, kind: str = "cosine", **changes: Any) -> dict[str, Any]:
+    return {**_SIZES[scale], "worlds": f"{_WORLDS[scale]}-{kind}", **changes}
 
 
-def _data(scale: ScaleName, counts: tuple[int, ...]) -> tuple[Training, ...]:
-    return tuple(
-        Training(
-            f"n-{count}",
-            f"{count:,} trajectories",
-            {**_SIZES[scale], "worlds": f"{_WORLD[scale]}-cosine"},
-            value=count,
-            trajectories=count,
-        )
-        for count in counts
-    )
+def _data(scale: str, count: int) -> Training:
+    return Training(f"n-{count}", f"{count:,} trajectories", _settings(scale), value=count, trajectories=count)
 
 
-def _architectures(scale: ScaleName) -> tuple[Training, ...]:
+def _architectures(scale: str) -> tuple[Training, ...]:
     size = _SIZES[scale]
     deep, wide = size["layers"], size["heads"]
-    relu_half = f"ReLU, {deep // 2} layer" + "s" * (deep > 2)
+    relu = {"backbone": "relu", "rate": size["rate"] / 3}
     variants: dict[str, dict[str, Any]] = {
         "GPT-2": {},
         "1 layer": {"layers": 1},
@@ -80,29 +71,24 @@ def _architectures(scale: ScaleName) -> tuple[Training, ...]:
         "1 head": {"heads": 1},
         f"{4 * wide} heads": {"heads": 4 * wide},
         "paper's form": {"form": "paper", "short": 0.3},
-        "ReLU attention": {"backbone": "relu", "rate": size["rate"] / 3},
-        relu_half: {"backbone": "relu", "rate": size["rate"] / 3, "layers": deep // 2},
+        "ReLU attention": relu,
+        f"ReLU, {deep // 2} layer{'s' * (deep > 2)}": {**relu, "layers": deep // 2},
     }
-    return tuple(
-        Training(
-            label.lower().replace(" ", "-").replace(",", "").replace("'", ""),
-            label,
-            {**size, "worlds": f"{_WORLD[scale]}-cosine", **changes},
+    names = {label: label.lower().replace(" ", "-").replace(",", "").replace("'", "") for label in variants}
+    return tuple(Training(names[label], label, _settings(scale, **changes)) for label, changes in variants.items())
+
+
+def _trained_on(kinds: Mapping[str, str]) -> dict[str, tuple[Training, ...]]:
+    return {
+        scale: tuple(
+            Training(f"{world}-{kind}", f"trained on {title}", _settings(scale, kind)) for kind, title in kinds.items()
         )
-        for label, changes in variants.items()
-    )
+        for scale, world in _WORLDS.items()
+    }
 
 
-def _trained_on(scale: ScaleName, kinds: Mapping[str, str]) -> tuple[Training, ...]:
-    worlds = {f"{_WORLD[scale]}-{kind}": title for kind, title in kinds.items()}
-    return tuple(
-        Training(world, f"trained on {title}", {**_SIZES[scale], "worlds": world}) for world, title in worlds.items()
-    )
-
-
-def _worlds(*kinds: str) -> dict[str, tuple[str, ...]]:
-    """Where policies are measured, by scale."""
-    return {scale: tuple(f"{_WORLD[scale]}-{kind}" for kind in kinds) for scale in _SCALES}
+def _measured_on(*kinds: str) -> dict[str, tuple[str, ...]]:
+    return {scale: tuple(f"{world}-{kind}" for kind in kinds) for scale, world in _WORLDS.items()}
 
 
 TRAININGS: dict[str, TrainingExperiment] = {
@@ -115,11 +101,8 @@ TRAININGS: dict[str, TrainingExperiment] = {
             paper="Theorem 1's T_comp; no figure",
             view="line",
             axis="trajectories N",
-            trainings={
-                "quick": _data("quick", (128, 512, 2_048, 8_192, 32_768)),
-                "paper": _data("paper", (256, 1_024, 4_096, 16_384, 65_536, 262_144)),
-            },
-            worlds=_worlds("cosine"),
+            trainings={scale: tuple(_data(scale, count) for count in counts) for scale, counts in _COUNTS.items()},
+            worlds=_measured_on("cosine"),
         ),
         TrainingExperiment(
             name="architecture",
@@ -128,8 +111,8 @@ TRAININGS: dict[str, TrainingExperiment] = {
             paper="the paper's third contribution; no figure",
             view="bars",
             axis="architecture",
-            trainings={scale: _architectures(scale) for scale in _SCALES},
-            worlds=_worlds("cosine"),
+            trainings={scale: _architectures(scale) for scale in _SIZES},
+            worlds=_measured_on("cosine"),
         ),
         TrainingExperiment(
             name="training-drift",
@@ -138,8 +121,8 @@ TRAININGS: dict[str, TrainingExperiment] = {
             paper="the open question of appx-limit-and-dis",
             view="matrix",
             axis="trained on",
-            trainings={scale: _trained_on(scale, _KINDS | {"mixed": "all of them"}) for scale in _SCALES},
-            worlds=_worlds(*_KINDS),
+            trainings=_trained_on(_KINDS | {"mixed": "all of them"}),
+            worlds=_measured_on(*_KINDS),
         ),
         TrainingExperiment(
             name="training-degree",
@@ -148,8 +131,8 @@ TRAININGS: dict[str, TrainingExperiment] = {
             paper="the open question of appx-limit-and-dis",
             view="matrix",
             axis="trained on",
-            trainings={scale: _trained_on(scale, _DEGREES) for scale in _SCALES},
-            worlds=_worlds(*_DEGREES),
+            trainings=_trained_on(_DEGREES),
+            worlds=_measured_on(*_DEGREES),
         ),
     )
 }

@@ -14,7 +14,7 @@ from plotly.offline import get_plotlyjs
 
 from driftformer.errors import InputError
 from driftformer.report import sections
-from driftformer.report.content import Content, read_content
+from driftformer.report.content import read_content
 from driftformer.report.payload import build_payload
 from driftformer.storage.files import write_atomically
 
@@ -24,7 +24,9 @@ REPORT = "report.html"
 def write_report(out: Path) -> Path:
     """The page of a folder that `driftformer reproduce` filled."""
     try:
-        body, data = _render(read_content(out), out)
+        content = read_content(out)
+        data = json.dumps(build_payload(content), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+        body = sections.body(content, out)
     except (LookupError, TypeError, AttributeError, ValueError) as error:
         if isinstance(error, InputError):
             raise
@@ -48,11 +50,6 @@ def write_report(out: Path) -> Path:
 def headlines(out: Path) -> list[tuple[str, str]]:
     """A title and a line of numbers for each of the paper's worlds in a folder."""
     return sections.headlines(read_content(out))
-
-
-def _render(content: Content, out: Path) -> tuple[str, str]:
-    data = json.dumps(build_payload(content), separators=(",", ":"), allow_nan=False)
-    return sections.body(content, out), data.replace("<", "\\u003c")
 
 
 def _asset(name: str) -> str:

@@ -7,17 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from driftformer.experiments import RATES, TRAININGS
+from driftformer.experiments import RATES, THEORY, TRAININGS
 from driftformer.experiments.claims import CLAIMS, Verdict, judge
 from driftformer.experiments.reproduce import (
     ABOUT,
+    NONSTATIONARITY,
     kept,
     read_experiments,
-    read_nonstationarity,
-    read_rates,
+    read_results,
     read_single_runs,
-    read_theory,
-    read_trainings,
+    stored,
 )
 from driftformer.simulation.numbers import number
 from driftformer.simulation.summary import Summary
@@ -43,7 +42,7 @@ class Content:
 
 
 def read_content(out: Path) -> Content:
-    summaries, about, rates = read_experiments(out), read_json(out / ABOUT), read_rates(out)
+    summaries, about, results = read_experiments(out), read_json(out / ABOUT), read_results(out)
     options = _options(about)
     return Content(
         scale=about["scale"],
@@ -51,12 +50,13 @@ def read_content(out: Path) -> Content:
         options=options,
         summaries=summaries,
         nonstationarity={
-            name: {case: read_nonstationarity(out, name, case) for case in cases} for name, cases in summaries.items()
+            name: {case: read_json(stored(out / name / case / NONSTATIONARITY, name)) for case in cases}
+            for name, cases in summaries.items()
         },
-        trainings=list(_trainings(out, options)),
-        rates=rates or kept(RATES) or {},
-        rates_are_kept=rates is None,
-        theory=read_theory(out),
+        trainings=list(_trainings(results, options)),
+        rates=results.get(RATES) or kept(RATES) or {},
+        rates_are_kept=RATES not in results,
+        theory=results.get(THEORY),
         verdicts=[judge(claim, summaries) for claim in CLAIMS],
         single_runs={name: {**run, "caption": caption(run)} for name, run in read_single_runs(out).items()},
         agents=sorted({agent for cases in summaries.values() for one in cases.values() for agent in one.agents}),
@@ -83,9 +83,8 @@ def _options(about: Mapping[str, Any]) -> str:
     return " ".join(words + ["--pretrain"] * bool(about.get("pretrain")))
 
 
-def _trainings(out: Path, options: str) -> Iterator[dict[str, Any]]:
+def _trainings(own: Mapping[str, Any], options: str) -> Iterator[dict[str, Any]]:
     """What the folder holds, and what comes with the package where that is of another scale or all there is."""
-    own = read_trainings(out)
     for name in TRAININGS:
         if name in own:
             yield _training(name, own[name], options, is_kept=False)
@@ -102,10 +101,7 @@ def _training(name: str, results: Mapping[str, Any], options: str, is_kept: bool
         "kept_from": results["device"] if is_kept else None,
         "command": f"driftformer reproduce {name} {options}",
         "title": experiment.title + (", at the paper's scale" if is_kept else ""),
-        "question": experiment.question,
-        "paper": experiment.paper,
-        "view": experiment.view,
-        "axis": experiment.axis,
+        **{key: getattr(experiment, key) for key in ("question", "paper", "view", "axis")},
         "rows": results["trainings"],
         "references": results["references"],
     }

@@ -29,7 +29,7 @@ import yaml
 
 from driftformer.agents.registry import AGENTS, ALIASES, POLICY, POLICY_OPTIONS, BaseAgent
 from driftformer.environments.registry import PRESETS
-from driftformer.errors import InputError, require_count, unknown_name
+from driftformer.errors import InputError, require_choice, require_count, unknown_name
 
 OPTION = "agent."
 """The prefix of options of agents; other names are fields of the environment."""
@@ -68,9 +68,10 @@ class Grid:
     def fields(self) -> dict[str, tuple[Any, ...]]:
         return {name: values for name, values in self.vary.items() if not name.startswith(OPTION)}
 
-    @property
-    def options(self) -> dict[str, tuple[Any, ...]]:
-        return {name.removeprefix(OPTION): v for name, v in self.vary.items() if name.startswith(OPTION)}
+    def options(self, agent: str) -> dict[str, tuple[Any, ...]]:
+        """The varied options that an agent has."""
+        varied = {name.removeprefix(OPTION): v for name, v in self.vary.items() if name.startswith(OPTION)}
+        return {name: values for name, values in varied.items() if name in options_of(agent)}
 
     @property
     def varied(self) -> list[str]:
@@ -79,26 +80,21 @@ class Grid:
 
     def cells(self) -> Iterator[dict[str, Any]]:
         """The environment's settings in each cell."""
-        for values in product(*self.fields.values()):
-            yield dict(zip(self.fields, values, strict=True))
+        return _combinations(self.fields)
 
     def variants(self) -> list[Variant]:
         """Each agent with each combination of the varied options that it has."""
-        found = []
-        for agent in self.agents:
-            own = {name: values for name, values in self.options.items() if name in options_of(agent)}
-            found += [Variant(agent, dict(zip(own, chosen, strict=True))) for chosen in product(*own.values())]
-        return found
+        return [Variant(agent, chosen) for agent in self.agents for chosen in _combinations(self.options(agent))]
 
     @property
     def size(self) -> int:
         """The number of rows, without making them."""
-        cells = math.prod(map(len, self.fields.values()))
-        variants = sum(
-            math.prod(len(values) for name, values in self.options.items() if name in options_of(agent))
-            for agent in self.agents
-        )
-        return cells * variants
+        variants = sum(math.prod(map(len, self.options(agent).values())) for agent in self.agents)
+        return variants * math.prod(map(len, self.fields.values()))
+
+
+def _combinations(values: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
+    return (dict(zip(values, chosen, strict=True)) for chosen in product(*values.values()))
 
 
 def options_of(agent: str) -> dict[str, Any]:
@@ -114,20 +110,21 @@ def options_of(agent: str) -> dict[str, Any]:
 
 def make_grid(environment: str, agents: Sequence[str], vary: Mapping[str, Any]) -> Grid:
     """A grid of typed values; refuses unknown names and too many rows."""
-    if environment not in PRESETS:
-        raise unknown_name("environment", str(environment), PRESETS)
+    require_choice("environment", environment, PRESETS)
     if not agents:
         raise InputError("agents is empty; name at least one, as `driftformer list` shows them")
-    known = {field.name: field.default for field in dataclasses.fields(cast(Any, PRESETS[environment]))}
+    fields = {field.name: field.default for field in dataclasses.fields(cast(Any, PRESETS[environment]))}
     options = {name: value for agent in agents for name, value in options_of(agent).items()}
     typed = {}
     for name, values in vary.items():
-        if name.startswith(OPTION):
-            default = _known("option of agents", name.removeprefix(OPTION), options)
-            _refuse_fixed(name.removeprefix(OPTION), agents)
-        else:
-            default = _known(f"environment '{environment}', field", name, known)
-        typed[name] = _values(name, values, default)
+        short = name.removeprefix(OPTION)
+        known = fields if short == name else options
+        if short not in known:
+            kind = f"environment '{environment}', field" if short == name else "option of agents"
+            raise unknown_name(f"vary, {kind}", short, known or ["(none)"])
+        if short != name:
+            _refuse_fixed(short, agents)
+        typed[name] = _values(name, values, known[short])
     grid = Grid(environment, tuple(agents), typed)
     if not grid.varied:
         raise InputError("vary has nothing with two values; write --vary b=0,0.01, or use driftformer evaluate")
@@ -136,12 +133,6 @@ def make_grid(environment: str, agents: Sequence[str], vary: Mapping[str, Any]) 
             f"the grid has {grid.size:,} rows (cells times agents), more than {LARGEST:,}; give fewer values"
         )
     return grid
-
-
-def _known(kind: str, name: str, known: Mapping[str, Any]) -> Any:
-    if name not in known:
-        raise unknown_name(f"vary, {kind}", name, known or ["(none)"])
-    return known[name]
 
 
 def _refuse_fixed(option: str, agents: Sequence[str]) -> None:
@@ -160,9 +151,9 @@ def _values(name: str, values: Any, default: Any) -> tuple[Any, ...]:
     if len(listed) > LARGEST:
         raise InputError(f"vary: {name} has {len(listed):,} values; give at most {LARGEST:,}")
     typed = tuple(_value(name, value, type(default)) for value in listed)
-    for value, count in Counter(typed).items():
-        if count > 1:
-            raise InputError(f"vary: {name} has {value} twice; give each value once")
+    value, count = Counter(typed).most_common(1)[0]
+    if count > 1:
+        raise InputError(f"vary: {name} has {value} twice; give each value once")
     return typed
 
 
@@ -212,16 +203,16 @@ def asked_for(
     seed: int | None,
 ) -> Asked:
     """A grid from a file or from flags; runs and seed given as flags override those of the file."""
-    if file is None and environment is None:
-        raise InputError(
-            "neither grid nor environment is given; write --environment high --vary b=0,0.01, or --grid FILE"
-        )
     if file is not None and (environment or vary or agents):
         raise InputError("grid is given both as a file and as flags; give --grid, or --environment and --vary")
     if file is not None:
         asked = read_file(file)
+    elif environment is not None:
+        asked = Asked(make_grid(environment, agents or ("linucb",), read_flags(vary)))
     else:
-        asked = Asked(make_grid(str(environment), agents or ("linucb",), read_flags(vary)))
+        raise InputError(
+            "neither grid nor environment is given; write --environment high --vary b=0,0.01, or --grid FILE"
+        )
     return Asked(asked.grid, asked.runs if runs is None else runs, asked.seed if seed is None else seed)
 
 
@@ -232,18 +223,13 @@ def read_file(path: Path) -> Asked:
     if (size := path.stat().st_size) > _LARGEST_FILE:
         raise InputError(f"grid file {path} has {size:,} bytes; at most {_LARGEST_FILE:,} are read")
     try:
-        text = path.read_text(encoding="utf-8")
-        _check_shape(path, text)
-        asked = yaml.load(text, Loader=_Strict)
+        asked = yaml.load(path.read_text(encoding="utf-8"), Loader=_Plain)
     except (yaml.YAMLError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
         raise InputError(f"grid file {path} cannot be used ({' '.join(str(error).split())[:200]})") from None
     if not isinstance(asked, dict) or not isinstance(asked.get("vary"), dict):
         raise InputError(f"grid file {path} has no `vary:` with fields and values; see driftformer sweep --help")
     for key in asked:
-        if key not in _KEYS:
-            raise unknown_name(f"grid file {path}, key", str(key), _KEYS)
+        require_choice(f"grid file {path}, key", key, _KEYS)
     agents = asked.get("agents", ["linucb"])
     if not isinstance(agents, list) or not all(isinstance(agent, str) for agent in agents):
         raise InputError(f"grid file {path}: agents is {str(agents)[:60]!r}; give a list of names")
@@ -254,26 +240,23 @@ def read_file(path: Path) -> Asked:
     return Asked(make_grid(str(asked.get("environment")), agents, vary), runs, seed)
 
 
-class _Strict(yaml.SafeLoader):  # type: ignore[misc]
-    """YAML's safe loader, which by itself silently takes the last of several equal keys."""
+class _Plain(yaml.SafeLoader):  # type: ignore[misc]
+    """YAML's safe loader, which by itself takes aliases, any depth, and silently the last of several equal keys."""
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+    depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            raise ValueError(f"it uses an alias (*{self.peek_event().anchor}); write the values out")
+        if self.depth >= _DEEPEST and not self.check_event(yaml.ScalarEvent):
+            raise ValueError(f"it is nested more than {_DEEPEST} deep; see driftformer sweep --help")
+        self.depth += 1
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> Any:
         for key, count in Counter(str(key.value) for key, _ in node.value).items():
             if count > 1:
                 raise ValueError(f"'{key[:60]}' is there twice")
-        made: dict[Any, Any] = super().construct_mapping(node, deep)
-        return made
-
-
-def _check_shape(path: Path, text: str) -> None:
-    """Refuse deep nesting and aliases while only scanning the text."""
-    depth = 0
-    for event in yaml.parse(text, Loader=yaml.SafeLoader):
-        if isinstance(event, yaml.AliasEvent):
-            raise InputError(f"grid file {path} uses an alias (*{event.anchor}); write the values out")
-        if isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
-            depth += 1
-        elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
-            depth -= 1
-        if depth > _DEEPEST:
-            raise InputError(f"grid file {path} is nested more than {_DEEPEST} deep; see driftformer sweep --help")
+        return super().construct_mapping(node, deep)

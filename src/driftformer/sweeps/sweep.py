@@ -26,13 +26,11 @@ import pyarrow.parquet as pq
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from driftformer.agents.registry import label
 from driftformer.environments.registry import make_env
 from driftformer.errors import InputError, require_count
 from driftformer.evaluation.evaluate import Plan
-from driftformer.evaluation.progress import Progress, log_and_show
+from driftformer.evaluation.progress import Progress, log_and_show, rounds_by_agent
 from driftformer.plots import sweeps as figures
-from driftformer.randomness import CHUNK
 from driftformer.simulation.engines import Engine, opened
 from driftformer.simulation.numbers import number
 from driftformer.simulation.rollout import Outcome, Task, compute
@@ -45,16 +43,9 @@ TABLE = "table.parquet"
 
 Row = dict[str, Any]
 
-_MEASURES = {
-    "horizon": pa.int64(),
-    "runs": pa.int64(),
-    "seed": pa.uint64(),
-    "regret_mean": pa.float64(),
-    "regret_stderr": pa.float64(),
-    "regret_low": pa.float64(),
-    "regret_high": pa.float64(),
-    "rounds_per_cpu_second": pa.float64(),
-}
+_MAY_BE_NONE = ("regret_stderr", "regret_low", "regret_high", "rounds_per_cpu_second")
+_TYPES = {"seed": pa.uint64(), **dict.fromkeys(_MAY_BE_NONE, pa.float64())}
+"""Of columns whose values do not tell it."""
 
 _SHOWN = 30
 """Rows that are printed."""
@@ -84,15 +75,13 @@ def sweep(
     for settings in grid.cells():  # before anything is computed: can it be played, and are stored results whole?
         plan = _plan(grid, settings, out, runs, seed, stored=False)
         chunks += plan.chunks_missing
-        for name, agent in plan.players.items():
-            missing[label(agent)] += len(plan.missing(name)) * CHUNK * plan.environment.horizon
-    asked = {"environment": grid.environment, "agents": grid.agents, "vary": grid.vary, "runs": runs, "seed": seed}
+        missing.update(rounds_by_agent(plan.tasks(workers=1)))
+    asked = {**vars(grid), "runs": runs, "seed": seed}
     if not (out / ABOUT).exists():
         write_json(out / ABOUT, asked)
-    about: dict[str, Any] = {"rows": grid.size, "runs": runs, "seed": seed}
     with (
         opened(engine, workers, address) as crew,
-        sitting(out, engine=crew.name, **about) as events,
+        sitting(out, engine=crew.name, rows=grid.size, runs=runs, seed=seed) as events,
         Progress(missing, f"{grid.size:,} rows", progress, crew.workers if chunks else 1, chunks=chunks) as bar,
     ):
         cells = _Cells(grid, out, runs, seed)
@@ -109,10 +98,9 @@ def _check_folder(out: Path) -> None:
     """Refuse a folder that holds something else."""
     if out.exists() and not out.is_dir():
         raise InputError(f"out is '{out}', which is a file; name a folder")
-    if not (out / ABOUT).exists() and out.exists():
-        foreign = [path.name for path in out.iterdir() if path.name != EVENTS and not is_partial(path)]
-        if foreign:
-            raise InputError(f"out is '{out}', which is not empty and holds no sweep; name a new or empty folder")
+    foreign = (path for path in out.glob("*") if path.name != EVENTS and not is_partial(path))
+    if not (out / ABOUT).exists() and any(foreign):
+        raise InputError(f"out is '{out}', which is not empty and holds no sweep; name a new or empty folder")
 
 
 def _plan(grid: Grid, settings: Mapping[str, Any], out: Path, runs: int, seed: int, stored: bool = True) -> Plan:
@@ -151,12 +139,13 @@ class _Cells:
 
     def _finish(self, place: int, settings: Mapping[str, Any], plan: Plan) -> None:
         regrets, timing = plan.regrets(), plan.keep_timing()
+        options = [name for name in self._grid.vary if name.startswith(OPTION)]
         self.rows[place] = [
             {
                 "environment": self._grid.environment,
                 **settings,
                 "agent": variant.agent,
-                **{OPTION + name: variant.options.get(name) for name in self._grid.options},
+                **{name: variant.options.get(name.removeprefix(OPTION)) for name in options},
                 "label": variant.written,
                 "horizon": plan.environment.horizon,
                 "runs": self._runs,
@@ -184,13 +173,9 @@ def cell_name(settings: Mapping[str, Any]) -> str:
 
 def write_table(rows: list[Row], path: Path) -> None:
     """Write tidy Parquet: a row for each cell and agent, with types that do not depend on the values."""
-    kinds = {int: pa.int64(), float: pa.float64(), str: pa.string()}
-    schema = []
-    for name in rows[0]:
-        given = next((row[name] for row in rows if row[name] is not None), "")
-        schema.append(pa.field(name, _MEASURES.get(name) or kinds[type(given)]))
-    page = io.BytesIO()
-    pq.write_table(pa.Table.from_pylist(rows, pa.schema(schema)), page)
+    table, page = pa.Table.from_pylist(rows), io.BytesIO()
+    schema = [field.with_type(_TYPES.get(field.name, field.type)) for field in table.schema]
+    pq.write_table(table.cast(pa.schema(schema)), page)
     write_atomically(path, page.getvalue())
 
 
