@@ -5,7 +5,8 @@ import difflib
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
+from importlib import import_module
 from typing import Any, Never, get_type_hints
 
 import tyro
@@ -25,7 +26,7 @@ def main(arguments: list[str] | None = None) -> None:
     with as_json_lines() if "--log-json" in arguments else nullcontext():
         try:
             command = _parse(arguments)
-            with _one_thread() if command.computes else nullcontext():
+            with import_module("driftformer.randomness").one_thread() if command.computes else nullcontext():
                 command.run()
         except InputError as error:
             _fail(str(error))
@@ -37,12 +38,6 @@ def main(arguments: list[str] | None = None) -> None:
         except KeyboardInterrupt:
             print("\ninterrupted; results in --out are kept: run the same command to resume", file=sys.stderr)
             sys.exit(130)
-
-
-def _one_thread() -> AbstractContextManager[None]:
-    from driftformer.randomness import one_thread  # imports torch
-
-    return one_thread()
 
 
 def _fail(message: str) -> Never:

@@ -12,8 +12,7 @@ from driftformer.commands.list import List
 from driftformer.commands.options import Command
 from driftformer.commands.pretrain import Pretrain
 from driftformer.commands.rates import Rates
-from driftformer.commands.report import Report
-from driftformer.commands.reproduce import Reproduce
+from driftformer.commands.reproduce import Report, Reproduce
 from driftformer.commands.show import Show
 from driftformer.commands.sweep import Sweep
 from driftformer.commands.theory import Theory

@@ -41,11 +41,9 @@ class Collect(Command):
         from driftformer.simulation.rollout import check_device
 
         check_device(self.device)
-        options = keywords(self, "out", "worlds", "trajectories") | {"behaviours": _shares(self.behaviours)}
+        options = keywords(self, "worlds") | {"behaviours": _shares(self.behaviours)}
         with Progress(self.trajectories, f"collecting {self.worlds}", unit="trajectories") as bar:
-            collect_dataset(
-                self.out, self.worlds, self.trajectories, **options, on_trajectories=bar.advance, on_event=bar.tell
-            )
+            collect_dataset(worlds_name=self.worlds, **options, on_trajectories=bar.advance, on_event=bar.tell)
         print(f"{self.trajectories:,} trajectories are in {self.out}")
 
 

@@ -1,4 +1,4 @@
-"""`driftformer reproduce`: the paper's experiments, and more."""
+"""`driftformer reproduce`: the paper's experiments, and more; `driftformer report`: the page that shows them."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,11 +7,33 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from driftformer.commands.options import Command, Crew, Device, LogJson, Seed, keywords
-from driftformer.commands.report import Report
 from driftformer.commands.tables import show_result
 from driftformer.experiments import NAMES
 from driftformer.experiments.base import ScaleName
 from driftformer.experiments.paper import PAPER
+
+
+@dataclass(frozen=True)
+class Report(Command):
+    """Rewrite report.html from stored results.
+
+    For example, after an update of driftformer:
+        driftformer report runs/reproduce
+
+    Nothing is computed again. `driftformer reproduce` writes the report by itself.
+    """
+
+    folder: Positional[Path]
+    """The --out folder of `driftformer reproduce`."""
+
+    def run(self) -> None:
+        from driftformer.report import headlines, write_report
+
+        path = write_report(self.folder)
+        for title, text in headlines(self.folder):
+            print(f"{title}: {text}")
+        figures = self.folder / "figures"
+        print(f"\nreport: {path}" + (f"; figures: {figures}" if figures.is_dir() else ""))
 
 
 @dataclass(frozen=True)

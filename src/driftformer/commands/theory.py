@@ -38,13 +38,13 @@ class Theory(Command):
 
         if self.plot is not None and self.plot.is_dir():
             raise InputError(f"plot is '{self.plot}', which is a folder; name a file, such as {self.plot}/schedule.png")
-        rows = []
+        names = list(CHECKS) if self.only is None else [self.only]
         with Console(stderr=True).status("checking …") as status:
-            names = list(CHECKS) if self.only is None else [self.only]
             found = run_checks(names, self.n, on_check=lambda name: status.update(f"checking {name} …"))
-            for name, row in found.items():
-                size, error = f"{row.size_claimed} / {row.size_built}", f"{row.error_claimed} / {row.error_measured}"
-                rows.append((name, f"{row.statement}: {row.built}", size, error, row.verdict))
+        rows = []
+        for name, row in found.items():
+            size, error = f"{row.size_claimed} / {row.size_built}", f"{row.error_claimed} / {row.error_measured}"
+            rows.append((name, f"{row.statement}: {row.built}", size, error, row.verdict))
         columns = ("name", "statement: built", "size: claimed / built", "error: claimed / measured", "verdict")
         table = new_table(f"The proofs, run (blocks of {2**self.n} rounds)", columns, rows)
         table.box = SIMPLE_HEAD

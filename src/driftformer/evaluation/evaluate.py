@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -88,11 +89,9 @@ def compute_missing(
     if not tasks:
         return
     missing = sum(plan.chunks_missing for plan in plans)
-    about = {
-        "agents": list(dict.fromkeys(agent for plan in plans for agent in plan.players)),
-        "chunks_known": sum(plan.chunks for plan in plans) - missing,
-        "chunks_missing": missing,
-    }
+    known = sum(plan.chunks for plan in plans) - missing
+    agents = list(dict.fromkeys(agent for plan in plans for agent in plan.players))
+    about = {"agents": agents, "chunks_known": known, "chunks_missing": missing}
     owners = {id(task): plan for task, plan in tasks}
     with (
         sitting(log, mark=mark, engine=crew.name, workers=crew.workers, **about) as events,
@@ -173,14 +172,13 @@ class Plan:
 
     def take(self, task: Task, outcome: Outcome) -> None:
         """Store the outcome of a task; each chunk comes once."""
-        trajectories = outcome.rollout.trajectories
+        tensors = {} if outcome.rollout.trajectories is None else outcome.rollout.trajectories.tensors()
         for place, (chunk, regret) in enumerate(zip(task.chunks, outcome.rollout.regrets, strict=True)):
             if (task.name, chunk) in self._known:
                 raise AssertionError(f"{task.label} came twice")
             self._known[task.name, chunk] = regret
             if self.folder is not None:
                 own = slice(place * CHUNK, place * CHUNK + chunk.count)  # this chunk's rows of the stack
-                tensors = {} if trajectories is None else trajectories.tensors()
                 rows = {name: value[own].cpu().numpy() for name, value in tensors.items()}
                 self.folder.save(full_label(task.agent), chunk, regret, rows or None)
         spent = {"rounds": task.rounds, "cpu_seconds": outcome.cpu_seconds, "wall_seconds": outcome.wall_seconds}
@@ -207,11 +205,9 @@ class Plan:
         if self.folder is None:
             return self._timing
         path = self.folder.path / "timing.json"
-        try:
-            earlier = read_json(path) if path.exists() else {}
-        except InputError:  # nothing is computed from timings, so a broken file is no reason to stop
-            earlier = {}
-        timing = {**earlier, **self._timing}
+        timing = self._timing
+        with suppress(InputError):  # nothing is computed from timings, so a broken file is no reason to stop
+            timing = {**read_json(path), **timing} if path.exists() else timing
         write_atomically(path, (json.dumps(timing, indent=1) + "\n").encode())  # no checksum, for other programs
         return timing
 

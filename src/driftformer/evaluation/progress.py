@@ -60,7 +60,9 @@ class TimeLeft:
 
     def __init__(self, work: Mapping[str, int], workers: int = 1) -> None:
         self._left, self._workers = dict(work), workers
-        self._known = {agent: _known_speed(agent) for agent in work}  # and how far to trust it
+        kinds = {agent: POLICY if POLICY in agent else agent.partition("@")[0] for agent in work}  # also if wrapped
+        self._known = {agent: _SPEEDS.get(kind, _USUAL_SPEED) for agent, kind in kinds.items()}
+        self._trust = {agent: _TRUST if kind in _SPEEDS else _LITTLE_TRUST for agent, kind in kinds.items()}
         self._rounds = dict.fromkeys(work, 0)  # those whose time was measured
         self._seconds = dict.fromkeys(work, 0.0)  # of one worker
 
@@ -76,15 +78,10 @@ class TimeLeft:
 
     def _speed(self, agent: str) -> float:
         """What is measured of an agent, and with little of that also what is known, at the pace of this machine."""
-        expected = sum(rounds / self._known[name][0] for name, rounds in self._rounds.items())
+        expected = sum(rounds / self._known[name] for name, rounds in self._rounds.items())
         pace = (expected + _TRUST) / (sum(self._seconds.values()) + _TRUST)
-        known, trust = self._known[agent]
-        return (known * pace * trust + self._rounds[agent]) / (trust + self._seconds[agent])
-
-
-def _known_speed(agent: str) -> tuple[float, float]:
-    kind = POLICY if POLICY in agent else agent.partition("@")[0]  # a policy may be wrapped in another agent
-    return _SPEEDS.get(kind, _USUAL_SPEED), _TRUST if kind in _SPEEDS else _LITTLE_TRUST
+        trust = self._trust[agent]
+        return (self._known[agent] * pace * trust + self._rounds[agent]) / (trust + self._seconds[agent])
 
 
 def _rich(*columns: str, visible: bool, transient: bool) -> RichProgress:
@@ -164,21 +161,17 @@ class Progress:
         self._left.add(agent, amount, seconds)
         now = time.monotonic()
         elapsed, left = now - self._began, self._left.seconds()
-        self._bar.update(self._line, completed=elapsed, total=elapsed + left, status=self._status(left))
+        status = f"{self._done:,} of {self._total:,} {self._unit}"
+        if self._chunks is not None:
+            status = f"{self._chunks_done:,} of {self._chunks:,} chunks"
+        status += f", {in_words(left)} left"
+        self._bar.update(self._line, completed=elapsed, total=elapsed + left, status=status)
         if are_json_lines():
             if now - self._said >= 1.0:
                 self._say()
         elif not self._visible and not self._silent and now - self._said >= self._interval:
-            share = elapsed / (elapsed + left)
-            print(f"{self._title}: {share:.0%} done, {self._status(left)}", file=sys.stderr, flush=True)
+            print(f"{self._title}: {elapsed / (elapsed + left):.0%} done, {status}", file=sys.stderr, flush=True)
             self._said, self._interval = now, LATER_LINES
-
-    def _status(self, left: float) -> str:
-        if self._chunks is None:
-            counted = f"{self._done:,} of {self._total:,} {self._unit}"
-        else:
-            counted = f"{self._chunks_done:,} of {self._chunks:,} chunks"
-        return f"{counted}, {in_words(left)} left"
 
     def _say(self) -> None:
         self._said = time.monotonic()
@@ -210,10 +203,11 @@ class TrainingProgress:
     """Trainings that follow one another: a bar for each phase with loss, regret and speed, or a plain line."""
 
     def __init__(self, title: str = "") -> None:
-        self._title, self._regret, self._said = title, "", 0.0
+        self._title, self._said = title, 0.0
         self._visible = sys.stderr.isatty() and not are_json_lines()
         self._bar = _rich("{task.fields[status]}", "{task.fields[left]}", visible=self._visible, transient=False)
-        self._lines: dict[tuple[str, str], Any] = {}
+        self._lines: dict[str, Any] = {}
+        self._regrets: dict[str, str] = {}  # the latest of each training
 
     def __enter__(self) -> TrainingProgress:
         self._bar.start()
@@ -224,29 +218,23 @@ class TrainingProgress:
 
     def show(self, report: Report, title: str | None = None) -> None:
         title = self._title if title is None else title
-        if (title, report.phase) not in self._lines:
-            if title not in {known for known, _ in self._lines}:
-                self._regret = ""
-            line = self._bar.add_task(f"{title}: on {report.phase}", total=report.steps, status="", left="")
-            self._lines[title, report.phase] = line
+        where = f"{title}: on {report.phase}"
+        if where not in self._lines:
+            self._lines[where] = self._bar.add_task(where, total=report.steps, status="", left="")
         if report.regret is not None:
-            self._regret = f", {report.regret:.3f} of the uniform policy's regret"
-        status = f"loss {report.loss:.3f}{self._regret}, {_short(report.tokens_per_second)} tokens/s"
+            self._regrets[title] = f", {report.regret:.3f} of the uniform policy's regret"
+        tokens = report.tokens_per_second
+        speed = f"{tokens / 1e6:.2f}M" if tokens >= 1e6 else f"{tokens / 1e3:.0f}k"
+        status = f"loss {report.loss:.3f}{self._regrets.get(title, '')}, {speed} tokens/s"
         status += f", {report.teraflops:.3g} TFLOP/s"
-        line = self._lines[title, report.phase]
+        line = self._lines[where]
         remaining = self._bar.tasks[line].time_remaining
         left = "" if remaining is None else f"{in_words(remaining)} left"
         self._bar.update(line, completed=report.step, status=status, left=left)
-        now, ended = time.monotonic(), report.step == report.steps
-        if are_json_lines():
-            if now - self._said > 1 or ended:
-                say("progress", title=title, **asdict(report))
-                self._said = now
-        elif not self._visible and (now - self._said > LATER_LINES or ended):
-            where = f"{title}: on {report.phase}, step {report.step} of {report.steps}"
-            print(f"{where}, {status}", file=sys.stderr, flush=True)
-            self._said = now
-
-
-def _short(number: float) -> str:
-    return f"{number / 1e6:.2f}M" if number >= 1e6 else f"{number / 1e3:.0f}k"
+        now = time.monotonic()
+        if now - self._said <= (1 if are_json_lines() else LATER_LINES) and report.step < report.steps:
+            return
+        self._said = now
+        say("progress", title=title, **asdict(report))
+        if not self._visible and not are_json_lines():
+            print(f"{where}, step {report.step} of {report.steps}, {status}", file=sys.stderr, flush=True)

@@ -58,9 +58,12 @@ def render(summary: Summary, timing: Mapping[str, Mapping[str, float]]) -> Table
     """A table, the best agent first, with paired differences to the best agent without privileges."""
     agents, ranking = summary.agents, summary.ranking
     reference = next((name for name in ranking if not agents[name].privileged), ranking[0])
+    caption = ["± standard error; std between runs; speed in rounds per CPU-second; lower regret is better"]
+    caption += [f"difference from {reference} on the same problems"] if len(agents) > 1 else []
+    caption += ["* knows what no real agent can"] if any(row.privileged for row in agents.values()) else []
     table = Table(
         title=f"\n{summary.title}",
-        caption=_caption(summary, reference),
+        caption="; ".join(caption),
         title_justify="left",
         caption_justify="left",
         box=SIMPLE_HEAD,
@@ -71,13 +74,12 @@ def render(summary: Summary, timing: Mapping[str, Mapping[str, float]]) -> Table
         table.add_column(heading, justify="right", no_wrap=True)
     for name in ranking:
         row = agents[name]
-        speed = timing.get(name, {}).get("rounds_per_cpu_second")
         table.add_row(
             name + (" *" if row.privileged else ""),
             with_error(row.regret_mean, row.regret_stderr),
             "–" if row.regret_std is None else number(row.regret_std),
             "" if name == reference else _difference(summary, name, reference),
-            _speed(speed) if speed else "stored",
+            _speed(timing.get(name, {}).get("rounds_per_cpu_second")),
             style="dim" if row.privileged else "",
         )
     return table
@@ -97,18 +99,12 @@ def notes(summary: Summary) -> list[str]:
     return lines
 
 
-def _caption(summary: Summary, reference: str) -> str:
-    lines = ["± standard error; std between runs; speed in rounds per CPU-second; lower regret is better"]
-    lines += [f"difference from {reference} on the same problems"] if len(summary.agents) > 1 else []
-    lines += ["* knows what no real agent can"] if any(row.privileged for row in summary.agents.values()) else []
-    return "; ".join(lines)
-
-
 def _difference(summary: Summary, agent: str, reference: str) -> str:
     pair = summary.difference(agent, reference)
-    interval = f" [{signed(pair.low)}, {signed(pair.high)}]" if pair.runs > 1 else ""
-    return signed(pair.mean) + interval
+    return signed(pair.mean) + (f" [{signed(pair.low)}, {signed(pair.high)}]" if pair.runs > 1 else "")
 
 
-def _speed(rounds: float) -> str:
+def _speed(rounds: float | None) -> str:
+    if not rounds:
+        return "stored"
     return f"{rounds / 1000:,.0f}k/s" if rounds >= 1000 else f"{rounds:.0f}/s"

@@ -119,7 +119,7 @@ def measure_rates(
 ) -> dict[str, dict[str, Exponent]]:
     """Run all sweeps, resumably, and write rates.json and its figure."""
     from driftformer.evaluation.evaluate import Plan, compute_missing
-    from driftformer.plots.rates import draw_rates
+    from driftformer.plots.curves import draw_rates
     from driftformer.simulation.engines import opened
 
     require_count("longest", longest, 10_000, most=10**6)
@@ -140,11 +140,9 @@ def measure_rates(
         values = [point.value for point in sweep.points]
         finals = [plans[sweep.name, value].finish().finals for value in values]
         regrets = {agent: [final[agent] for final in finals] for agent in sweep.points[0].agents}
-        found[sweep.name] = {agent: fit(values, regret, seed) for agent, regret in regrets.items()}
-        agents = {
-            agent: {**vars(found[sweep.name][agent]), "regret": [float(final.mean()) for final in regret]}
-            for agent, regret in regrets.items()
-        }
+        exponents = found[sweep.name] = {agent: fit(values, regret, seed) for agent, regret in regrets.items()}
+        means = {agent: [float(final.mean()) for final in regret] for agent, regret in regrets.items()}
+        agents = {agent: {**vars(fitted), "regret": means[agent]} for agent, fitted in exponents.items()}
         record[sweep.name] = {"axis": sweep.axis, "values": values, "expected": sweep.expected, "agents": agents}
     write_json(out / "rates.json", record)
     for suffix in ("png", "svg"):

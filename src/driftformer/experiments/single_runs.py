@@ -33,18 +33,16 @@ class SingleRun:
     preset: Preset
 
 
-_WORLD = High(b=0.018)
-SINGLE_RUNS = (
-    SingleRun("policy-cosine", "policy:cosine, trained on a range of frequencies", "policy:cosine", _WORLD),
-    SingleRun("policy-drift", "policy:drift, trained on many kinds of change", "policy:drift", _WORLD),
-    SingleRun("policy-high", "policy:high, trained at four other frequencies", "policy:high", _WORLD),
-    SingleRun("master", "MASTER+LinUCB with the paper's constants", "master-linucb", _WORLD),
-    SingleRun(
-        "master-eager",
-        "MASTER+LinUCB whose tests fire at a hundredth of the paper's threshold",
-        "master@base=linucb,test_scale=0.01",
-        _WORLD,
-    ),
+_EAGER = "MASTER+LinUCB whose tests fire at a hundredth of the paper's threshold"
+SINGLE_RUNS = tuple(
+    SingleRun(name, title, agent, High(b=0.018))
+    for name, title, agent in (
+        ("policy-cosine", "policy:cosine, trained on a range of frequencies", "policy:cosine"),
+        ("policy-drift", "policy:drift, trained on many kinds of change", "policy:drift"),
+        ("policy-high", "policy:high, trained at four other frequencies", "policy:high"),
+        ("master", "MASTER+LinUCB with the paper's constants", "master-linucb"),
+        ("master-eager", _EAGER, "master@base=linucb,test_scale=0.01"),
+    )
 )
 
 

@@ -5,19 +5,26 @@ Bands show the standard deviation between runs, as the paper's do.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import NullFormatter
 
-from driftformer.plots.style import figure_at, looks_of
+from driftformer.plots.style import COLOURS, colour_of, figure_at, looks_of
 from driftformer.simulation.summary import Summary
 
 Kind = Literal["regret", "suboptimality"]
 
 _LABELS: dict[Kind, str] = {"regret": "cumulative dynamic regret", "suboptimality": "suboptimality"}
+_OF_RATES = {
+    "sliding window": "#D55E00",
+    "discounted thompson": COLOURS["thompson"],
+    "change-point-oracle": COLOURS["oracle"],
+}
 
 
 def draw(summary: Summary, path: Path, kind: Kind = "regret") -> None:
@@ -66,23 +73,36 @@ def draw_sweep(axis: str, values: Sequence[float], summaries: Sequence[Summary],
         figure.legend(*axes.get_legend_handles_labels(), loc="outside right upper")
 
 
+def draw_rates(rates: Mapping[str, Mapping[str, Any]], path: Path) -> None:
+    """One panel per sweep, from the content of rates.json: a power law is a line, and its exponent the slope."""
+    with figure_at(path, (10.0, 7.4)) as figure:
+        grid = figure.subplots(2, 2).flatten()
+        for axes, (name, sweep) in zip(grid, rates.items(), strict=True):
+            values = sweep["values"]
+            for agent, found in sweep["agents"].items():
+                label = f"{agent}: {found['slope']:.2f} [{found['low']:.2f}, {found['high']:.2f}]"
+                colour = _OF_RATES.get(agent) or colour_of(agent)
+                axes.loglog(values, found["regret"], "o-", color=colour, label=label, markersize=4, linewidth=1.3)
+            axes.set_xlabel(sweep["axis"])
+            axes.set_xticks(values, [f"{value:g}" for value in values])
+            axes.xaxis.set_minor_formatter(NullFormatter())
+            axes.set_ylabel("dynamic regret")
+            axes.set_title(f"{name}; in the paper: {sweep['expected']}", fontsize=8, loc="left")
+            low, high = axes.get_ylim()
+            axes.set_ylim(low, high * (high / low) ** 0.45)  # room for the legend
+            axes.legend(fontsize=8, loc="upper left")
+
+
 def curves(axes: Axes, summary: Summary, kind: Kind, names: Sequence[str] | None = None) -> dict[str, Any]:
     """Draw all agents of a summary, or some; the lines by agent."""
     rounds = range(1, summary.horizon + 1)
     lines, top = {}, 0.0
     for name, (colour, style) in looks_of(list(summary.agents) if names is None else names).items():
         row = summary.agents[name]
-        if kind == "regret":
-            mean, std = row.regret_curve, row.regret_curve_std
-        else:
-            mean, std = row.suboptimality_curve, row.suboptimality_curve_std
+        mean, std = np.array(getattr(row, f"{kind}_curve")), np.array(getattr(row, f"{kind}_curve_std"))
         lines[name] = axes.plot(rounds, mean, linestyle=style, color=colour, label=name, linewidth=1.4)[0]
-        low = [max(0.0, m - s) for m, s in zip(mean, std, strict=True)]
-        high = [m + s for m, s in zip(mean, std, strict=True)]
+        low, high = np.maximum(mean - std, 0), mean + std
         axes.fill_between(rounds, low, high, color=colour, alpha=0.12, linewidth=0)
-        top = max(top, *mean)
-    axes.set_xlabel("round t")
-    axes.set_ylabel(_LABELS[kind])
-    axes.set_xlim(1, max(summary.horizon, 2))
-    axes.set_ylim(0, None if top else 1)
+        top = max(top, mean.max())
+    axes.set(xlabel="round t", ylabel=_LABELS[kind], xlim=(1, max(summary.horizon, 2)), ylim=(0, None if top else 1))
     return lines

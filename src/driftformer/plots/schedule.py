@@ -23,29 +23,17 @@ def draw_schedule(scheduler: WindowScheduler, rounds: Sequence[Schedule], path: 
     """One block as in the paper's figure of WS: scheduled pale, active strong, with dashes between its pieces."""
     with figure_at(path, (max(6.0, len(rounds) * 0.45), 0.6 * scheduler.orders + 1.3)) as figure:
         axes = figure.subplots()
-        live = np.stack([one.live[0].numpy() for one in rounds], axis=1)  # [M, T]
-        started = np.stack([one.started[0].numpy() for one in rounds], axis=1)
+        started = np.stack([one.started[0].numpy() for one in rounds], axis=1)  # [M, T]
+        ending = np.stack([one.ending[0].numpy() for one in rounds], axis=1)  # [M, T]
         active = np.array([int(one.active[0]) for one in rounds])
-        for order in range(scheduler.orders):
-            for first, last in _instances(live[order], started[order]):
-                _instance(axes, order, first, last, active)
+        for order, first in np.argwhere(started):
+            _instance(axes, order, first, first + int(ending[order, first:].argmax()), active)
         axes.set(xlim=(0, len(rounds)), ylim=(-0.1, scheduler.orders), xlabel="round of the block, from 0")
         axes.set_xticks(np.arange(0, len(rounds) + 1, max(1, len(rounds) // 16)))
-        axes.set_yticks([order + 0.4 for order in range(scheduler.orders)])
-        axes.set_yticklabels([f"order {order}" for order in range(scheduler.orders)])
+        orders = range(scheduler.orders)
+        axes.set_yticks([order + 0.4 for order in orders], [f"order {order}" for order in orders])
         axes.grid(axis="y", visible=False)
         axes.set_title("Window schedule: scheduled (pale) and active (strong) instances", loc="left", fontsize=9)
-
-
-def _instances(live: NDArray[np.bool_], started: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """First and last round of each instance of one order."""
-    spans = []
-    for first in np.flatnonzero(started):
-        last = first
-        while last + 1 < len(live) and live[last + 1] and not started[last + 1]:
-            last += 1
-        spans.append((int(first), int(last)))
-    return spans
 
 
 def _instance(axes: Axes, order: int, first: int, last: int, active: NDArray[np.int64]) -> None:
@@ -73,9 +61,8 @@ def draw_equivalence(rounds: int, window: int, path: Path) -> None:
             axes.set(xlim=(0, rounds), ylim=(rounds, 0), aspect="equal", xlabel="round learned from")
             axes.set_ylabel("round that acts (pale)")
             axes.set_title(title, loc="left", fontsize=9)
-            ticks = np.arange(rounds)
-            axes.set_xticks(ticks + 0.5, [str(tick + 1) for tick in ticks])
-            axes.set_yticks(ticks + 0.5, [str(tick + 1) for tick in ticks])
+            for set_ticks in (axes.set_xticks, axes.set_yticks):
+                set_ticks(np.arange(rounds) + 0.5, [str(t + 1) for t in range(rounds)])
             axes.grid(visible=False)
 
 
@@ -83,7 +70,6 @@ def draw_run(trajectory: Mapping[str, NDArray[Any]], title: str, path: Path) -> 
     """One problem: rewards and regret, the active order if there is one, and the restarts."""
     arrays = {name: values[0] for name, values in trajectory.items()}
     rounds = np.arange(1, len(arrays["rewards"]) + 1)
-    restarts = _restarts(arrays)
     panels = 3 if "active_order" in arrays else 2
     with figure_at(path, (7.5, 1.7 * panels + 0.6)) as figure:
         grid = figure.subplots(panels, 1, sharex=True)
@@ -96,14 +82,12 @@ def draw_run(trajectory: Mapping[str, NDArray[Any]], title: str, path: Path) -> 
         if panels == 3:
             grid[2].step(rounds, arrays["active_order"], where="mid", color=_STRONG, linewidth=1)
             grid[2].set_ylabel("active order")
-        shown: set[str] = set()
         for axes in grid:
-            for t, (colour, label) in restarts:
-                new = label if label not in shown else None
-                axes.axvline(t + 0.5, color=colour, linewidth=1, linestyle="--", label=new)
-                shown.add(label)
+            for t, (colour, label) in _restarts(arrays):
+                axes.axvline(t + 0.5, color=colour, linewidth=1, linestyle="--", label=label)
         grid[0].set_title(title, loc="left", fontsize=9)
-        figure.legend(*grid[0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
+        legend = {line.get_label(): line for line in grid[0].lines}  # each kind of restart once
+        figure.legend(legend.values(), legend.keys(), loc="outside lower center", ncols=5)
         grid[-1].set_xlabel("round t")
 
 

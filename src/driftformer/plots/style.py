@@ -7,8 +7,10 @@ share a colour differ in line style.
 from __future__ import annotations
 
 import io
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -58,13 +60,8 @@ _LOOK: Any = {
 
 def looks_of(names: Sequence[str]) -> dict[str, tuple[str, Any]]:
     """Colour and line style of each agent: the colour by its name, the style by its place among those that share it."""
-    seen: dict[str, int] = {}
-    looks = {}
-    for name in names:
-        colour = colour_of(name)
-        looks[name] = (colour, _STYLES[seen.get(colour, 0) % len(_STYLES)])
-        seen[colour] = seen.get(colour, 0) + 1
-    return looks
+    styles: defaultdict[str, Iterator[Any]] = defaultdict(lambda: cycle(_STYLES))
+    return {name: (colour_of(name), next(styles[colour_of(name)])) for name in names}
 
 
 def colour_of(agent: str) -> str:
@@ -76,9 +73,8 @@ def colour_of(agent: str) -> str:
 @contextmanager
 def figure_at(path: Path, size: tuple[float, float]) -> Iterator[Figure]:
     """A figure in this style, written when the block ends."""
-    known = FigureCanvasAgg.get_supported_filetypes()
     ending = path.suffix.removeprefix(".")
-    if ending not in known:
+    if ending not in FigureCanvasAgg.get_supported_filetypes():
         raise InputError(f"figure is '{path}', whose suffix is not an image format; use .png or .svg")
     with matplotlib.rc_context(_LOOK):
         figure = Figure(figsize=size, layout="constrained")

@@ -81,8 +81,8 @@ def _draw_heatmaps(varied: Varied, rows: Sequence[Row], title: str, path: Path) 
 
 def _draw_heatmap(axes: Axes, varied: Varied, across: str, down: str, rows: Sequence[Row], top: float) -> Any:
     """The panel of one agent; an option that the agent does not have is a dash."""
-    x = [value for value in varied[across] if any(row[across] == value for row in rows)] or [None]
-    y = [value for value in varied[down] if any(row[down] == value for row in rows)] or [None]
+    shown = {name: {row[name] for row in rows} for name in (across, down)}
+    x, y = ([value for value in varied[name] if value in own] or [None] for name, own in shown.items())
     means = {(row[across], row[down]): row["regret_mean"] for row in rows}
     cells = [[means[one, other] for one in x] for other in y]
     image = axes.imshow(cells, cmap="viridis", vmin=0, vmax=top or 1.0, aspect="auto", origin="lower")

@@ -33,7 +33,7 @@ from driftformer.evaluation.progress import Progress, log_and_show, rounds_by_ag
 from driftformer.plots import sweeps as figures
 from driftformer.simulation.engines import Engine, opened
 from driftformer.simulation.numbers import number
-from driftformer.simulation.rollout import Outcome, Task, compute
+from driftformer.simulation.rollout import Task, compute
 from driftformer.storage.events import EVENTS, sitting
 from driftformer.storage.files import is_partial, tidy, write_atomically, write_json
 from driftformer.sweeps.grid import OPTION, Grid
@@ -79,19 +79,35 @@ def sweep(
     asked = {**vars(grid), "runs": runs, "seed": seed}
     if not (out / ABOUT).exists():
         write_json(out / ABOUT, asked)
+    rows: dict[int, list[Row]] = {}  # by the place of their cell
+    under_way: dict[int, tuple[int, dict[str, Any], Plan]] = {}  # cells, by the identity of their tasks
+
+    def tasks(workers: int) -> Iterator[Task]:
+        """Cells are planned when their turn comes, and forgotten when their rows are done."""
+        for place, settings in enumerate(grid.cells()):
+            plan = _plan(grid, settings, out, runs, seed)
+            if not plan.chunks_missing:
+                rows[place] = _rows(grid, settings, plan, runs, seed)
+            for task in plan.tasks(workers):
+                under_way[id(task)] = place, settings, plan
+                yield task
+
     with (
         opened(engine, workers, address) as crew,
         sitting(out, engine=crew.name, rows=grid.size, runs=runs, seed=seed) as events,
         Progress(missing, f"{grid.size:,} rows", progress, crew.workers if chunks else 1, chunks=chunks) as bar,
     ):
-        cells = _Cells(grid, out, runs, seed)
-        for task, outcome in crew.run(compute, cells.tasks(crew), bar.played, log_and_show(events, bar)):
-            cells.take(task, outcome)
+        each = max(1, -(-crew.workers // grid.size))  # workers for an agent of a cell, if all are under way at once
+        for task, outcome in crew.run(compute, tasks(each), bar.played, log_and_show(events, bar)):
+            place, settings, plan = under_way.pop(id(task))
+            plan.take(task, outcome)
             bar.finished(task)
-    rows = [row for place in sorted(cells.rows) for row in cells.rows[place]]
+            if not plan.chunks_missing:
+                rows[place] = _rows(grid, settings, plan, runs, seed)
+    found = [row for place in sorted(rows) for row in rows[place]]
     write_json(out / ABOUT, asked)
-    write_table(rows, out / TABLE)
-    return rows
+    write_table(found, out / TABLE)
+    return found
 
 
 def _check_folder(out: Path) -> None:
@@ -111,58 +127,31 @@ def _plan(grid: Grid, settings: Mapping[str, Any], out: Path, runs: int, seed: i
     return Plan(environment, agents, runs=runs, seed=seed, out=folder if stored or folder.exists() else None)
 
 
-class _Cells:
-    """All environments of a grid: planned when their turn comes, forgotten when their rows are done."""
-
-    def __init__(self, grid: Grid, out: Path, runs: int, seed: int) -> None:
-        self._grid, self._out, self._runs, self._seed = grid, out, runs, seed
-        self._variants = grid.variants()
-        self._under_way: dict[int, tuple[int, dict[str, Any], Plan]] = {}  # cells, by the identity of their tasks
-        self.rows: dict[int, list[Row]] = {}  # by the cell's place
-
-    def tasks(self, crew: Engine) -> Iterator[Task]:
-        for place, settings in enumerate(self._grid.cells()):
-            plan = _plan(self._grid, settings, self._out, self._runs, self._seed)
-            if not plan.chunks_missing:
-                self._finish(place, settings, plan)
-                continue
-            # workers for each agent of a cell, if all cells are under way at once
-            tasks = plan.tasks(max(1, -(-crew.workers // self._grid.size)))
-            self._under_way |= {id(task): (place, settings, plan) for task in tasks}
-            yield from tasks
-
-    def take(self, task: Task, outcome: Outcome) -> None:
-        place, settings, plan = self._under_way.pop(id(task))
-        plan.take(task, outcome)
-        if not plan.chunks_missing:
-            self._finish(place, settings, plan)
-
-    def _finish(self, place: int, settings: Mapping[str, Any], plan: Plan) -> None:
-        regrets, timing = plan.regrets(), plan.keep_timing()
-        options = [name for name in self._grid.vary if name.startswith(OPTION)]
-        self.rows[place] = [
+def _rows(grid: Grid, settings: Mapping[str, Any], plan: Plan, runs: int, seed: int) -> list[Row]:
+    """One cell that is done: a row for each agent. A single run has no uncertainty."""
+    timing, rows = plan.keep_timing(), []
+    for variant, (name, found) in zip(grid.variants(), plan.regrets().items(), strict=True):
+        mean, stderr = float(found.regret.mean[-1]), float(found.regret.stderr[-1])
+        reach = _NINETY_FIVE * stderr
+        options = {key: variant.options.get(key.removeprefix(OPTION)) for key in grid.vary if key.startswith(OPTION)}
+        rows.append(
             {
-                "environment": self._grid.environment,
+                "environment": grid.environment,
                 **settings,
                 "agent": variant.agent,
-                **{name: variant.options.get(name.removeprefix(OPTION)) for name in options},
+                **options,
                 "label": variant.written,
                 "horizon": plan.environment.horizon,
-                "runs": self._runs,
-                "seed": self._seed,
-                **_measured(float(regret.regret.mean[-1]), float(regret.regret.stderr[-1]), self._runs),
+                "runs": runs,
+                "seed": seed,
+                "regret_mean": mean,
+                "regret_stderr": stderr if runs > 1 else None,
+                "regret_low": mean - reach if runs > 1 else None,
+                "regret_high": mean + reach if runs > 1 else None,
                 "rounds_per_cpu_second": timing.get(name, {}).get("rounds_per_cpu_second"),
             }
-            for variant, (name, regret) in zip(self._variants, regrets.items(), strict=True)
-        ]
-
-
-def _measured(mean: float, stderr: float, runs: int) -> dict[str, float | None]:
-    """The mean regret and its uncertainty, which a single run does not have."""
-    if runs < 2:
-        return {"regret_mean": mean, "regret_stderr": None, "regret_low": None, "regret_high": None}
-    reach = _NINETY_FIVE * stderr
-    return {"regret_mean": mean, "regret_stderr": stderr, "regret_low": mean - reach, "regret_high": mean + reach}
+        )
+    return rows
 
 
 def cell_name(settings: Mapping[str, Any]) -> str:
