@@ -1,18 +1,16 @@
-"""The commands of `driftformer`, one file each: a frozen dataclass whose texts are the help, and what `run` does.
+"""The commands of `driftformer`: each is a frozen dataclass whose texts are the help, and what `run` does.
 
 Importing them imports no torch, matplotlib or transformers, so that help answers at once: `run` imports what it needs.
 To add a command, write its file and name its class here.
 """
 
 from driftformer.commands.bench import Bench
-from driftformer.commands.card import Card
 from driftformer.commands.collect import Collect
 from driftformer.commands.evaluate import Evaluate
 from driftformer.commands.list import List
 from driftformer.commands.options import Command
-from driftformer.commands.pretrain import Pretrain
-from driftformer.commands.rates import Rates
-from driftformer.commands.reproduce import Report, Reproduce
+from driftformer.commands.pretrain import Card, Pretrain
+from driftformer.commands.reproduce import Rates, Report, Reproduce
 from driftformer.commands.show import Show
 from driftformer.commands.sweep import Sweep
 from driftformer.commands.theory import Theory

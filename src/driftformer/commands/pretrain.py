@@ -1,4 +1,4 @@
-"""`driftformer pretrain`: train a policy."""
+"""`driftformer pretrain` and `card`: train a policy, and measure it."""
 
 import math
 import os
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 from tyro.conf import Suppress, arg
 
-from driftformer.commands.options import Command, Device, LogJson, Name, OptionalFolder
+from driftformer.commands.options import Command, Device, LogJson, Name, OptionalFolder, Seed, Workers
 from driftformer.pretraining.recipes import Recipe, recipe_of
 
 
@@ -78,3 +78,29 @@ class Pretrain(Command):
             print(f"stopped at step {progress.step + progress.tuning_step}; run the same command to resume")
         if progress.best is not None:
             print(f"lowest regret: {progress.best:.3f} of the uniform policy's; play it as policy:{self.out}/best")
+
+
+@dataclass(frozen=True)
+class Card(Command):
+    """Measure a policy and write its model card.
+
+    For example, for a policy that comes with the package and for one of your own:
+        driftformer card cosine --out cards/cosine
+        driftformer card runs/tiny/best --out cards/tiny
+
+    The card has tables of regret, shows how closely the policy follows its teacher, and says how it was trained.
+    """
+
+    policy: Name
+    """Name of a shipped policy, or a folder."""
+    out: Path
+    """Folder for card.md, card.json and the evaluations behind them."""
+    runs: int = 200
+    """Number of problems in each evaluation."""
+    seed: Seed = 0
+    workers: Workers = 1
+
+    def run(self) -> None:
+        from driftformer.evaluation.card import write_card
+
+        print(f"card: {write_card(self.policy, self.out, self.runs, self.seed, self.workers)}")

@@ -16,7 +16,7 @@ from driftformer.agents.registry import check_agent, full_label, label, make_age
 from driftformer.environments.base import Environment
 from driftformer.environments.registry import make_env
 from driftformer.errors import InputError, require_count
-from driftformer.evaluation.progress import Progress, log_and_show, rounds_by_agent
+from driftformer.evaluation.progress import Progress, rounds_by_agent
 from driftformer.evaluation.result import Result
 from driftformer.evaluation.statistics import AgentRegret, combine, summarize
 from driftformer.randomness import CHUNK
@@ -85,19 +85,19 @@ def compute_missing(
 
     Events go to the folder `log` as soon as there is something called `mark` in it.
     """
-    tasks = [(task, plan) for plan in plans for task in plan.tasks(crew.workers)]
-    if not tasks:
+    owned = [(task, plan) for plan in plans for task in plan.tasks(crew.workers)]
+    if not owned:
         return
+    tasks, owners = [task for task, _ in owned], {id(task): plan for task, plan in owned}
     missing = sum(plan.chunks_missing for plan in plans)
     known = sum(plan.chunks for plan in plans) - missing
     agents = list(dict.fromkeys(agent for plan in plans for agent in plan.players))
     about = {"agents": agents, "chunks_known": known, "chunks_missing": missing}
-    owners = {id(task): plan for task, plan in tasks}
     with (
         sitting(log, mark=mark, engine=crew.name, workers=crew.workers, **about) as events,
-        Progress(rounds_by_agent([task for task, _ in tasks]), title, progress, crew.workers, chunks=missing) as bar,
+        Progress(rounds_by_agent(tasks), title, progress, crew.workers, chunks=missing, events=events) as bar,
     ):
-        for task, outcome in crew.run(compute, [task for task, _ in tasks], bar.played, log_and_show(events, bar)):
+        for task, outcome in crew.run(compute, tasks, bar.played, bar.tell):
             owners[id(task)].take(task, outcome)
             bar.finished(task)
             events.settle()

@@ -22,7 +22,6 @@ from driftformer.storage.events import EventLog, are_json_lines, say
 
 if TYPE_CHECKING:
     from driftformer.pretraining.run import Report
-    from driftformer.simulation.engines import OnEvent
     from driftformer.simulation.rollout import Task
 
 FIRST_LINE, LATER_LINES = 10.0, 30.0
@@ -110,9 +109,10 @@ class Progress:
         workers: int = 1,
         unit: str = "rounds",
         chunks: int | None = None,
+        events: EventLog | None = None,
     ) -> None:
         work = {"": work} if isinstance(work, int) else work
-        self._title, self._unit, self._silent = title, unit, shown is False
+        self._title, self._unit, self._silent, self._events = title, unit, shown is False, events
         self._total, self._done, self._chunks, self._chunks_done = sum(work.values()), 0, chunks, 0
         self._left = TimeLeft(work, workers)
         self._began = self._said = time.monotonic()
@@ -151,7 +151,9 @@ class Progress:
         self._add("", amount, self._free[0] - since)
 
     def tell(self, kind: str, **details: Any) -> None:
-        """What an engine reports: a retry is a line that stays. JSON lines have such events already."""
+        """What an engine reports goes into the log, and a retry is a line that stays. JSON lines have both already."""
+        if self._events is not None:
+            self._events.tell(kind, **details)
         if kind == "retry" and not self._silent and not are_json_lines():
             text = f"a worker was lost; attempt {details['attempt']} of {details['of']}: {details['job']}"
             self._bar.console.print(text, markup=False, highlight=False)
@@ -187,16 +189,6 @@ def in_words(seconds: float) -> str:
     if seconds < 100:
         return f"about {seconds:.0f} s"
     return f"about {seconds / 60:.0f} min" if seconds < 6000 else f"about {seconds / 3600:.1f} h"
-
-
-def log_and_show(events: EventLog, bar: Progress) -> OnEvent:
-    """What an engine reports goes into the log and, where it matters to a person, onto the screen."""
-
-    def both(kind: str, **details: Any) -> None:
-        events.tell(kind, **details)
-        bar.tell(kind, **details)
-
-    return both
 
 
 class TrainingProgress:

@@ -70,6 +70,10 @@ def _against_untold(agent: str, experiment: Experiment, *worlds: str) -> tuple[C
     )
 
 
+def _ours(text: str, comparisons: tuple[Comparison, ...], share: float = 0.0) -> Claim:
+    return Claim(text, "", "near" if share else "ahead", comparisons, share)
+
+
 CLAIMS = (
     *(
         Claim(
@@ -94,35 +98,25 @@ CLAIMS = (
         _against("policy:high", (_CHANCE,), _HIGH_018),
         share=0.9,
     ),
-    Claim(
+    _ours(
         "Trained on a range of frequencies, a policy is ahead of LinUCB, TS and MASTER at both",
-        "",
-        "ahead",
         _against("policy:cosine", (*_PLAIN, *_MASTERS), _HIGH_018, _HIGH_025),
     ),
-    Claim(
+    _ours(
         "That policy is near-optimal at both frequencies: nine tenths of the way from chance to the oracle",
-        "",
-        "near",
         _against("policy:cosine", (_CHANCE,), _HIGH_018, _HIGH_025),
         share=0.9,
     ),
-    Claim(
+    _ours(
         "It is ahead of every rival that is told nothing, in both arm modes",
-        "",
-        "ahead",
         _against_untold("policy:cosine", RIVALS, "high-"),
     ),
-    Claim(
+    _ours(
         "The generalist `drift` is ahead of every rival that is told nothing: both frequencies and Low, both arm modes",
-        "",
-        "ahead",
         _against_untold("policy:drift", RIVALS, "high-", "low-"),
     ),
-    Claim(
+    _ours(
         "`drift` is also ahead of every rival that is told nothing in worlds unlike any it was trained on",
-        "",
-        "ahead",
         _against_untold("policy:drift", UNSEEN_DRIFTS, ""),
     ),
 )

@@ -14,10 +14,7 @@ _HIGH_PANELS = (
         "LinUCB and MASTER+LinUCB",
         ("random", "linucb", "master-linucb", "policy:high", "policy:high-master-linucb"),
     ),
-    Panel(
-        "TS and MASTER+TS",
-        ("random", "thompson", "master-thompson", "policy:high", "policy:high-master-thompson"),
-    ),
+    Panel("TS and MASTER+TS", ("random", "thompson", "master-thompson", "policy:high", "policy:high-master-thompson")),
     Panel("Beyond the paper", ("linucb", "policy:high", "policy:drift", "policy:cosine", "oracle")),
 )
 _LOW_PANELS = (
@@ -58,9 +55,5 @@ PAPER = (
         "fig:regret (bottom row), fig:subopt-large0.018",
         "A cosine turns the best arm into the worst and back, at a frequency between those seen in training.",
     ),
-    _high(
-        0.025,
-        "fig:linucb-large0.025, fig:ts-large0.025",
-        "The same at a frequency beyond those seen in training.",
-    ),
+    _high(0.025, "fig:linucb-large0.025, fig:ts-large0.025", "The same at a frequency beyond those seen in training."),
 )

@@ -36,8 +36,6 @@ def draw(varied: Varied, rows: Sequence[Row], title: str, path: Path) -> None:
 
 def _draw_lines(varied: Varied, rows: Sequence[Row], title: str, path: Path) -> None:
     ((axis, values),) = varied.items()
-    numeric = not isinstance(values[0], str)
-    places = [float(value) if numeric else float(place) for place, value in enumerate(values)]
     with figure_at(path, (7.0, 4.2)) as figure:
         axes = figure.subplots()
         for agent, (colour, style) in looks_of(list(dict.fromkeys(row["agent"] for row in rows))).items():
@@ -45,12 +43,10 @@ def _draw_lines(varied: Varied, rows: Sequence[Row], title: str, path: Path) -> 
             # An agent without the varied option is a level line.
             line = [own[value] if value in own else own[None] for value in values]
             means = [row["regret_mean"] for row in line]
-            axes.plot(places, means, color=colour, linestyle=style, marker="o", markersize=3, label=agent)
+            axes.plot(values, means, color=colour, linestyle=style, marker="o", markersize=3, label=agent)
             if line[0]["regret_low"] is not None:
                 low, high = [row["regret_low"] for row in line], [row["regret_high"] for row in line]
-                axes.fill_between(places, low, high, color=colour, alpha=0.15, linewidth=0)
-        if not numeric:
-            axes.set_xticks(places, values)
+                axes.fill_between(values, low, high, color=colour, alpha=0.15, linewidth=0)
         axes.set(xlabel=_short(axis), ylabel=_REGRET, ylim=(0, None))
         axes.set_title(title, fontsize=9, loc="left")
         figure.legend(*axes.get_legend_handles_labels(), loc="outside right upper")

@@ -14,7 +14,7 @@ from plotly.offline import get_plotlyjs
 
 from driftformer.errors import InputError
 from driftformer.report import sections
-from driftformer.report.content import read_content
+from driftformer.report.content import Content
 from driftformer.report.payload import build_payload
 from driftformer.storage.files import write_atomically
 
@@ -24,7 +24,7 @@ REPORT = "report.html"
 def write_report(out: Path) -> Path:
     """The page of a folder that `driftformer reproduce` filled."""
     try:
-        content = read_content(out)
+        content = Content(out)
         data = json.dumps(build_payload(content), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
         body = sections.body(content, out)
     except (LookupError, TypeError, AttributeError, ValueError) as error:
@@ -49,7 +49,7 @@ def write_report(out: Path) -> Path:
 
 def headlines(out: Path) -> list[tuple[str, str]]:
     """A title and a line of numbers for each of the paper's worlds in a folder."""
-    return sections.headlines(read_content(out))
+    return sections.headlines(Content(out))
 
 
 def _asset(name: str) -> str:

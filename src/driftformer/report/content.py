@@ -3,64 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from driftformer.experiments import RATES, THEORY, TRAININGS
-from driftformer.experiments.claims import CLAIMS, Verdict, judge
-from driftformer.experiments.reproduce import (
-    ABOUT,
-    NONSTATIONARITY,
-    kept,
-    read_experiments,
-    read_results,
-    read_single_runs,
-    stored,
-)
+from driftformer.experiments import RATES, THEORY, TRAININGS, reproduce
+from driftformer.experiments.claims import CLAIMS, judge
 from driftformer.simulation.numbers import number
-from driftformer.simulation.summary import Summary
 from driftformer.storage.files import read_json
 
 
-@dataclass(frozen=True)
 class Content:
     """Results by experiment, and by case where there are several."""
 
-    scale: str
-    seed: int
-    options: str  # of the command that gave these results
-    summaries: dict[str, dict[str, Summary]]
-    nonstationarity: dict[str, dict[str, dict[str, Any]]]
-    trainings: list[dict[str, Any]]
-    rates: dict[str, Any]
-    rates_are_kept: bool  # they come with the package
-    theory: dict[str, Any] | None
-    verdicts: list[Verdict]
-    single_runs: dict[str, dict[str, Any]]
-    agents: list[str]
-
-
-def read_content(out: Path) -> Content:
-    summaries, about, results = read_experiments(out), read_json(out / ABOUT), read_results(out)
-    options = _options(about)
-    return Content(
-        scale=about["scale"],
-        seed=about["seed"],
-        options=options,
-        summaries=summaries,
-        nonstationarity={
-            name: {case: read_json(stored(out / name / case / NONSTATIONARITY, name)) for case in cases}
-            for name, cases in summaries.items()
-        },
-        trainings=list(_trainings(results, options)),
-        rates=results.get(RATES) or kept(RATES) or {},
-        rates_are_kept=RATES not in results,
-        theory=results.get(THEORY),
-        verdicts=[judge(claim, summaries) for claim in CLAIMS],
-        single_runs={name: {**run, "caption": caption(run)} for name, run in read_single_runs(out).items()},
-        agents=sorted({agent for cases in summaries.values() for one in cases.values() for agent in one.agents}),
-    )
+    def __init__(self, out: Path) -> None:
+        results, runs = reproduce.read_results(out), reproduce.read_single_runs(out)
+        about = read_json(out / reproduce.ABOUT)
+        self.scale, self.seed, self.options = about["scale"], about["seed"], _options(about)
+        self.summaries = reproduce.read_experiments(out)
+        file = reproduce.NONSTATIONARITY
+        self.nonstationarity = {
+            name: {case: read_json(reproduce.stored(out / name / case / file, name)) for case in cases}
+            for name, cases in self.summaries.items()
+        }
+        self.trainings = list(_trainings(results, self.options))
+        self.rates_are_kept = RATES not in results  # they come with the package
+        self.rates = results.get(RATES) or reproduce.kept(RATES) or {}
+        self.theory = results.get(THEORY)
+        self.verdicts = [judge(claim, self.summaries) for claim in CLAIMS]
+        self.single_runs = {name: {**run, "caption": caption(run)} for name, run in runs.items()}
+        every = [summary.agents for cases in self.summaries.values() for summary in cases.values()]
+        self.agents = sorted({agent for agents in every for agent in agents})
 
 
 def caption(run: Mapping[str, Any]) -> str:
@@ -88,7 +60,7 @@ def _trainings(own: Mapping[str, Any], options: str) -> Iterator[dict[str, Any]]
     for name in TRAININGS:
         if name in own:
             yield _training(name, own[name], options, is_kept=False)
-        larger = kept(name)
+        larger = reproduce.kept(name)
         if larger is not None and own.get(name, {}).get("scale") != larger["scale"]:
             options_then = f"--scale {larger['scale']} --seed {larger['seed']} --device cuda"
             yield _training(name, larger, options_then, is_kept=True)

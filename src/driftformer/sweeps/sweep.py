@@ -29,7 +29,7 @@ from rich.table import Table
 from driftformer.environments.registry import make_env
 from driftformer.errors import InputError, require_count
 from driftformer.evaluation.evaluate import Plan
-from driftformer.evaluation.progress import Progress, log_and_show, rounds_by_agent
+from driftformer.evaluation.progress import Progress, rounds_by_agent
 from driftformer.plots import sweeps as figures
 from driftformer.simulation.engines import Engine, opened
 from driftformer.simulation.numbers import number
@@ -92,13 +92,14 @@ def sweep(
                 under_way[id(task)] = place, settings, plan
                 yield task
 
+    title = f"{grid.size:,} rows"
     with (
         opened(engine, workers, address) as crew,
         sitting(out, engine=crew.name, rows=grid.size, runs=runs, seed=seed) as events,
-        Progress(missing, f"{grid.size:,} rows", progress, crew.workers if chunks else 1, chunks=chunks) as bar,
+        Progress(missing, title, progress, crew.workers if chunks else 1, chunks=chunks, events=events) as bar,
     ):
         each = max(1, -(-crew.workers // grid.size))  # workers for an agent of a cell, if all are under way at once
-        for task, outcome in crew.run(compute, tasks(each), bar.played, log_and_show(events, bar)):
+        for task, outcome in crew.run(compute, tasks(each), bar.played, bar.tell):
             place, settings, plan = under_way.pop(id(task))
             plan.take(task, outcome)
             bar.finished(task)
