@@ -146,12 +146,12 @@ def draw_experiments(out: Path) -> None:
     """Draw every experiment that a folder holds; the figure of the rates is in their own folder."""
     results, summaries = read_results(out), read_experiments(out)
     for suffix in ("png", "svg"):
-        for name in (name for name in TRAININGS if name in results):
-            draw_trainings(
-                TRAININGS[name].view, TRAININGS[name].axis, results[name], out / "figures" / f"{name}.{suffix}"
-            )
-        for name, found in summaries.items():
-            _draw_experiment(EXPERIMENTS[name], found, out / "figures" / f"{name}.{suffix}")
+        for name in (*results, *summaries):
+            path = out / "figures" / f"{name}.{suffix}"
+            if name in TRAININGS:
+                draw_trainings(TRAININGS[name].view, TRAININGS[name].axis, results[name], path)
+            elif name in EXPERIMENTS:
+                _draw_experiment(EXPERIMENTS[name], summaries[name], path)
 
 
 def _draw_experiment(experiment: Experiment, summaries: Mapping[str, Summary], path: Path) -> None:
@@ -173,11 +173,9 @@ def read_experiments(out: Path) -> dict[str, dict[str, Summary]]:
 def _read_case(out: Path, experiment: str, case: Case) -> Summary:
     path = out / experiment / case.name / "summary.json"
     summary = read_summary(stored(path, experiment))
-    if absent := [agent for agent in case.agents if agent not in summary.agents]:  # made by an earlier version
-        names = ", ".join(absent)
-        raise InputError(
-            f"folder {path.parent} has no results of {names}; run `driftformer reproduce {experiment}` again"
-        )
+    if absent := ", ".join(agent for agent in case.agents if agent not in summary.agents):  # by an earlier version
+        again = f"run `driftformer reproduce {experiment}` again"
+        raise InputError(f"folder {path.parent} has no results of {absent}; {again}")
     return summary
 
 
