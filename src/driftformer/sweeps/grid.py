@@ -11,7 +11,7 @@ A grid is written as flags (`--vary b=0,0.01 --vary agent.alpha=0.5,1`) or as a 
     runs: 200
     seed: 0
 
-A file may come from anyone: its size and depth are checked before it is parsed, and only plain values are read.
+A file may come from anyone: its size and depth are limited, and only plain values are read.
 """
 
 from __future__ import annotations
