@@ -14,9 +14,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
-from driftformer.environments.bernoulli import Bernoulli
-from driftformer.environments.disjoint import Disjoint
-from driftformer.environments.logistic import Logistic
+from driftformer.environments.changing import Bernoulli, Disjoint, Logistic
 from driftformer.environments.presets import LINEAR, SHARED, Linear, Preset
 from driftformer.environments.table import Table
 from driftformer.errors import InputError, unknown_name

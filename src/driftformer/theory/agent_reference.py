@@ -6,6 +6,7 @@ All calls of agents in this room are in `OneProblemAgent`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, cast
 
 import torch
@@ -83,21 +84,16 @@ class OneProblemAgent:
         self.state = self._agent.update(self.state, Observation(offered.unsqueeze(0)), played, paid, info)
 
 
-class _PreparedStream:
-    """A stream that returns prepared numbers, one row per round; orders that a block lacks never start."""
-
-    def __init__(self, rows: list[Tensor]) -> None:
-        self._rows = iter(rows)
-
-    def uniform(self, count: int) -> Tensor:
-        row = next(self._rows)
-        return functional.pad(row, (0, count - len(row)), value=1.0).unsqueeze(0)
-
-
 def play_with_agent(master: Master, problem: SmallProblem, coins: list[Tensor]) -> list[Round]:
     """The problem as the MASTER agent plays it with these random numbers."""
-    agent, stream = OneProblemAgent(master, problem.features), cast(Stream, _PreparedStream(coins))
-    played = []
+    agent, rows, played = OneProblemAgent(master, problem.features), iter(coins), []
+
+    def uniform(count: int) -> Tensor:
+        """The prepared numbers of one round; orders that a block lacks never start."""
+        row = next(rows)
+        return functional.pad(row, (0, count - len(row)), value=1.0).unsqueeze(0)
+
+    stream = cast(Stream, SimpleNamespace(uniform=uniform))
     for t, offered in enumerate(problem.features):
         arm, info = agent.act(offered, stream)
         reward, value, before = problem.reward(t, arm), float(info.auxiliary_value), agent.state

@@ -78,13 +78,13 @@ def draw_overview(n: int, path: Path) -> None:
     """The counterpart of `fig:proof_approx`: the algorithm's operations above, the layers that do them below."""
     block = block_network(n, 3, Master(), 2**n)
     parts = {
-        "random numbers": block.flags[:1],
-        "held in blocks": block.flags[1:2],
-        "Bernoulli masks": block.flags[2:],
-        "σ1": block.schedule[:1],
-        "σ2": block.schedule[1:],
-        "sums": block.sums,
-        "U, TEST": block.tests,
+        "random numbers": block.parts["ranks"],
+        "held in blocks": block.parts["flags"][:1],
+        "Bernoulli masks": block.parts["flags"][1:],
+        "σ1": block.parts["schedule"][:1],
+        "σ2": block.parts["schedule"][1:],
+        "sums": block.parts["sums"],
+        "U, TEST": block.parts["tests"],
         "RM": [restart.build(block.layout, block.layout.unit("reward"), 1.0)],
     }
     with figure_at(path, (1.35 * len(parts), 2.6)) as figure:

@@ -14,7 +14,7 @@ with tokens of its own, so that RM has nothing left to erase (it is checked by i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import torch
@@ -51,48 +51,32 @@ class BlockNetwork:
     horizon: int
 
     @cached_property
-    def flags(self) -> list[Layer]:
-        """From noise to flags, with a copy of them that σ2 will not touch; ReLU leaves a flag as it is."""
-        rand, live = self.layout.units("rand"), self.layout.units("live")
-        return [
-            ranks.build(self.layout, SHARPNESS),
-            held_numbers.build(self.layout),
-            bernoulli_masks.build(self.layout, self.master.rho, SHARPNESS),
-            Layer(mlp=Mlp(rand, live.T)),
-        ]
-
-    @cached_property
-    def schedule(self) -> list[Layer]:
-        return [sigma1.build(self.layout), sigma2.build(self.layout)]
-
-    @cached_property
-    def sums(self) -> list[Layer]:
-        return [sums.build(self.layout)]
-
-    @cached_property
-    def tests(self) -> list[Layer]:
-        return stationarity_tests.build(self.layout.n, self.rho_hat, CEILING, SHARPNESS)
+    def parts(self) -> dict[str, list[Layer]]:
+        """The layers of each part: ranks of noise, from ranks to flags, the schedule, the sums, the tests."""
+        layout = self.layout
+        copy = Mlp(layout.units("rand"), layout.units("live").T)  # which σ2 will not touch; ReLU leaves a flag as it is
+        masks = bernoulli_masks.build(layout, self.master.rho, SHARPNESS)
+        return {
+            "ranks": [ranks.build(layout, SHARPNESS)],
+            "flags": [held_numbers.build(layout), masks, Layer(mlp=copy)],
+            "schedule": [sigma1.build(layout), sigma2.build(layout)],
+            "sums": [sums.build(layout)],
+            "tests": stationarity_tests.build(layout.n, self.rho_hat, CEILING, SHARPNESS),
+        }
 
     def rho_hat(self, t: int) -> float:
         return self.master.rho_hat(t, self.horizon)
 
     @cached_property
     def networks(self) -> dict[str, ReLUTransformer]:
-        width = self.layout.width
-        built = {name: build(getattr(self, name), width) for name in ("flags", "schedule", "sums")}
-        tests = build(self.tests, stationarity_tests.coordinates(self.layout.n).width)
-        return built | {"ranks": build(self.flags[:1], width), "tests": tests}
+        widths = dict.fromkeys(self.parts, self.layout.width)
+        widths["tests"] = stationarity_tests.coordinates(self.layout.n).width
+        return {name: build(layers, widths[name]) for name, layers in self.parts.items()}
 
     @property
     def sizes(self) -> Sizes:
-        """Of all layers that work on tokens, and of the tests."""
-        tokens, tests = sizes([*self.flags, *self.schedule, *self.sums]), sizes(self.tests)
-        return replace(
-            tokens,
-            layers=tokens.layers + tests.layers,
-            hidden=max(tokens.hidden, tests.hidden),
-            norm=max(tokens.norm, tests.norm),
-        )
+        """Of all layers, those of the tests included; D is that of the tokens."""
+        return sizes([layer for layers in self.parts.values() for layer in layers])
 
 
 @lru_cache(maxsize=32)
@@ -117,7 +101,8 @@ class _Block:
         """Round t of the block, from 0."""
         layout, networks = self._layout, self._network.networks
         features = self._problem.features[self._first + t]
-        flagged = run(networks["flags"], self._tokens[:, : t + 1])
+        ranked = run(networks["ranks"], self._tokens[:, : t + 1])
+        flagged = run(networks["flags"], ranked)
         live = (flagged[0, t, layout.places("live")] > 0.5).tolist()
         acted = {}
         for order in (order for order in layout.orders if live[order]):
@@ -134,7 +119,7 @@ class _Block:
         reward = self._problem.reward(self._first + t, arm)
         self._instances[active].update(features, arm, reward, acted[active])
         earned, excess, failed = self._test(t, live, auxiliary, reward)
-        coins = run(networks["ranks"], self._tokens[:, : t + 1])[0, t, layout.places("rand")] + TIE
+        coins = ranked[0, t, layout.places("rand")] + TIE
         return Round(layout.n, active, arm, CEILING - self._stored_bound, earned, excess, failed, coins)
 
     def _test(self, t: int, live: list[bool], auxiliary: float, reward: float) -> tuple[float, float, bool]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from driftformer.theory.constructions.own_token import attend_to_itself
 from driftformer.theory.network import Head, Layer
 from driftformer.theory.tokens import Layout
 
@@ -34,5 +33,5 @@ def build(layout: Layout) -> Layer:
         for shift, sign in ((1.0, 1.0), (0.0, -2.0), (-1.0, 1.0)):
             query = torch.stack([now, -layout.unit("t_times_start", order), shift * now])
             heads.append(Head(query, key, sign * value))
-        heads.append(attend_to_itself(layout, one, -value))
+        heads.append(layout.attend_to_itself(one, -value))
     return Layer(heads)

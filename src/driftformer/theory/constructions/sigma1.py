@@ -11,7 +11,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from driftformer.theory.constructions.own_token import attend_to_itself
 from driftformer.theory.network import Layer
 from driftformer.theory.tokens import Layout
 
@@ -34,4 +33,4 @@ def projection(layout: Layout, order: int) -> Tensor:
 def build(layout: Layout) -> Layer:
     """One head per order."""
     absent = layout.unit("one") - layout.units("rand")  # [n+1, D] reads 1 − B
-    return Layer([attend_to_itself(layout, absent[order], -projection(layout, order)) for order in layout.orders])
+    return Layer([layout.attend_to_itself(absent[order], -projection(layout, order)) for order in layout.orders])

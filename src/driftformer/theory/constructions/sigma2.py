@@ -11,7 +11,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from driftformer.theory.constructions.own_token import attend_to_itself
 from driftformer.theory.constructions.sigma1 import projection
 from driftformer.theory.network import Layer
 from driftformer.theory.tokens import Layout
@@ -33,5 +32,5 @@ def build(layout: Layout) -> Layer:
     heads = []
     for order in layout.orders[1:]:
         lower, keep = rand[:order].sum(dim=0), projection(layout, order)
-        heads += [attend_to_itself(layout, lower, -keep), attend_to_itself(layout, lower - one, keep)]
+        heads += [layout.attend_to_itself(lower, -keep), layout.attend_to_itself(lower - one, keep)]
     return Layer(heads)

@@ -16,8 +16,7 @@ from torch import Tensor
 
 from driftformer.theory.bounds import Rho
 from driftformer.theory.constructions import indicator
-from driftformer.theory.coordinates import Coordinates
-from driftformer.theory.network import Layer, Mlp
+from driftformer.theory.network import Coordinates, Layer, Mlp
 
 ORDER_ENTRIES = ("average", "ends", "exceeds")
 """The average reward over each order's window, whether an instance of it ends; written: whether it exceeds Test 1."""
