@@ -24,8 +24,7 @@ import torch
 from torch import Tensor
 
 from driftformer.agents.base import ProblemShape
-from driftformer.agents.counts import Counts, IndexInfo, begin, count, log_rounds, no_features
-from driftformer.agents.kl_ucb import choose_kl_bound
+from driftformer.agents.ucb import Counts, IndexInfo, begin, choose_kl_bound, count, log_rounds, no_features
 from driftformer.errors import InputError, require_choice, require_count, require_real
 from driftformer.problem import Observation, pick, place_of, take
 from driftformer.randomness import Stream

@@ -61,8 +61,8 @@ class Changing:
         """The linear bandit of this kind, with the options that all of them have."""
         from driftformer.environments.linear import LinearBandit
 
-        shared = {"name": self.name, "horizon": self.horizon, "arms": self.arms, "offered": self.offered}
-        return LinearBandit(**shared, drift=self.drift(), **kind)
+        kind |= {"name": self.name, "arms": self.arms, "offered": self.offered}
+        return LinearBandit(horizon=self.horizon, drift=self.drift(), **kind)
 
 
 @dataclass(frozen=True, kw_only=True)

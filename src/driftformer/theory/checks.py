@@ -71,15 +71,14 @@ CHECKS: dict[str, Callable[[int], Row]] = {}
 """By name; each takes the order n of a block."""
 
 
-def run_checks(names: Iterable[str], n: int, on_check: Callable[[str], None] | None = None) -> dict[str, Row]:
+def run_checks(names: Iterable[str], n: int, on_check: Callable[[str], object] = lambda name: None) -> dict[str, Row]:
     """Run checks for blocks of 2^n rounds; `on_check` is told the name of each before it runs."""
     require_count("n", n, 1, most=MOST_N)
     rows = {}
     for name in names:
         if name not in CHECKS:
             raise unknown_name("check", name, CHECKS)
-        if on_check is not None:
-            on_check(name)
+        on_check(name)
         rows[name] = CHECKS[name](n)
     return rows
 

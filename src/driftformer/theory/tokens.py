@@ -99,8 +99,8 @@ def empty_tokens(layout: Layout, batch: int) -> Tensor:
     """The tokens of a block with all that is known beforehand: lengths, rounds and positions; `[B, 2^n, D]`."""
     tokens = torch.zeros(batch, layout.rounds, layout.width, dtype=torch.double)
     t = torch.arange(1, layout.rounds + 1, dtype=torch.double)
-    for name, value in {"one": 1, "t": t, "t_squared": t * t, "block_length": layout.rounds}.items():
-        tokens[..., layout.place(name)] = value
+    places = [layout.place(name) for name in ("one", "block_length", "t", "t_squared")]
+    tokens[..., places] = torch.stack([torch.ones_like(t), torch.full_like(t, layout.rounds), t, t * t], dim=1)
     for order in layout.orders:
         start = t - (t - 1) % 2**order
         tokens[..., layout.place("length", order)] = 2**order
