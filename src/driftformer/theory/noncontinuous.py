@@ -21,21 +21,13 @@ import torch
 
 from driftformer.agents.master import Master
 from driftformer.models.relu_transformer import ReLUTransformer
+from driftformer.theory import scheduler, testing
 from driftformer.theory.agent_reference import OneProblemAgent, Round, SmallProblem
-from driftformer.theory.constructions import (
-    bernoulli_masks,
-    held_numbers,
-    ranks,
-    sigma1,
-    sigma2,
-    stationarity_tests,
-    sums,
-)
 from driftformer.theory.network import Layer, Mlp, Sizes, build, run, sizes
 from driftformer.theory.tokens import Layout, empty_tokens
 
 SHARPNESS = 1e5
-"""k of all indicators: see `constructions/indicator.py`."""
+"""k of all indicators: see `scheduler.indicator`."""
 TIE = 1e-9
 """Ranks are fractions and may equal a threshold such as ½. Rounding must not decide then: a tie is not below."""
 CEILING = 100.0
@@ -55,13 +47,13 @@ class BlockNetwork:
         """The layers of each part: ranks of noise, from ranks to flags, the schedule, the sums, the tests."""
         layout = self.layout
         copy = Mlp(layout.units("rand"), layout.units("live").T)  # which σ2 will not touch; ReLU leaves a flag as it is
-        masks = bernoulli_masks.build(layout, self.master.rho, SHARPNESS)
+        masks = scheduler.masks(layout, self.master.rho, SHARPNESS)
         return {
-            "ranks": [ranks.build(layout, SHARPNESS)],
-            "flags": [held_numbers.build(layout), masks, Layer(mlp=copy)],
-            "schedule": [sigma1.build(layout), sigma2.build(layout)],
-            "sums": [sums.build(layout)],
-            "tests": stationarity_tests.build(layout.n, self.rho_hat, CEILING, SHARPNESS),
+            "ranks": [scheduler.ranks(layout, SHARPNESS)],
+            "flags": [scheduler.held(layout), masks, Layer(mlp=copy)],
+            "schedule": [scheduler.sigma1(layout), scheduler.sigma2(layout)],
+            "sums": [testing.sums(layout)],
+            "tests": testing.tests(layout.n, self.rho_hat, CEILING, SHARPNESS),
         }
 
     def rho_hat(self, t: int) -> float:
@@ -70,7 +62,7 @@ class BlockNetwork:
     @cached_property
     def networks(self) -> dict[str, ReLUTransformer]:
         widths = dict.fromkeys(self.parts, self.layout.width)
-        widths["tests"] = stationarity_tests.coordinates(self.layout.n).width
+        widths["tests"] = testing.coordinates(self.layout.n).width
         return {name: build(layers, widths[name]) for name, layers in self.parts.items()}
 
     @property
@@ -113,8 +105,7 @@ class _Block:
             flagged[0, t, layout.place("auxiliary", order)] = float(acted[order].auxiliary_value)
         scheduled = run(networks["schedule"], flagged)[0, t]
         (active,) = (order for order in layout.orders if scheduled[layout.place("rand", order)] > 0.5)
-        chosen = torch.stack([scheduled[layout.x(order)] for order in layout.orders]).sum(dim=0)
-        arm = int((features - chosen).abs().sum(dim=1).argmin())
+        arm = int((features - scheduler.decompressed(scheduled, layout)).abs().sum(dim=1).argmin())
         auxiliary = float(scheduled[layout.places("auxiliary")].sum())
         reward = self._problem.reward(self._first + t, arm)
         self._instances[active].update(features, arm, reward, acted[active])
@@ -130,7 +121,7 @@ class _Block:
         summed = run(networks["sums"], self._outcomes[None, : t + 1])[0, t]
         earned, promised = (float(summed[layout.place(name)]) for name in ("reward_sum", "auxiliary_sum"))
         lengths = torch.tensor([2**order for order in layout.orders])
-        at = stationarity_tests.coordinates(layout.n)
+        at = testing.coordinates(layout.n)
         vector = torch.zeros(at.width, dtype=torch.double)
         vector[at["average"]] = summed[layout.places("window_sum")] / lengths
         vector[at["ends"]] = (torch.tensor(live) & ((t + 1) % lengths == 0)).double()
