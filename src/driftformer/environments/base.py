@@ -25,17 +25,14 @@ class World(Protocol):
     @property
     def t(self) -> int:
         """The round, counted from 1."""
-        ...
 
     @property
     def observation(self) -> Observation:
         """What agents see."""
-        ...
 
     @property
     def values(self) -> Tensor:
         """What each arm is worth in this round, `[B, A]`: in a bandit its mean reward, in an MDP Q*_t(s, ·)."""
-        ...
 
 
 class Environment(Protocol):
@@ -55,26 +52,21 @@ class Environment(Protocol):
 
     def reset(self, randomness: Randomness) -> Any:
         """Draw the problems; the world of round 1."""
-        ...
 
     def step(self, world: Any, arm: Tensor, randomness: Randomness) -> tuple[Tensor, Tensor, Any]:
         """Pull one arm in every problem: rewards `[B]`, suboptimality `[B]` and the world of the next round.
 
         Suboptimality is the highest value among the offered arms less that of the chosen one.
         """
-        ...
 
     def truth(self, world: Any) -> Truth:
         """What a privileged agent is told before it acts."""
-        ...
 
     def describe(self) -> str:
         """The setting in one line, for people."""
-        ...
 
     def config(self) -> dict[str, Any]:
         """Everything that defines this environment, as plain JSON data."""
-        ...
 
 
 @runtime_checkable
@@ -89,4 +81,3 @@ class Foreseeable(Protocol):
 
     def advance(self, world: Any, randomness: Randomness) -> Any:
         """The world of the next round, whatever is played in this one."""
-        ...

@@ -68,11 +68,9 @@ class Drift(Protocol):
 
     def start(self, start: Start) -> Any:
         """Draw what this drift needs to know for all rounds; its memory."""
-        ...
 
     def at(self, t: int, effect: Effect, memory: Any, rng: Stream) -> tuple[Effect, Any]:
         """The effect in round t, and the memory for round t+1."""
-        ...
 
 
 Triple = tuple[Tensor, Tensor, Tensor]

@@ -11,7 +11,7 @@ The predictor of arm a in round t is scale_t·⟨a, w_t⟩ + shift_t. A link tur
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Literal, get_args
 
@@ -163,8 +163,7 @@ class LinearBandit:
         return f"{self.name}: {', '.join(told)}"
 
     def config(self) -> dict[str, Any]:
-        plain = ("name", "horizon", "dim", "arms", "noise", "law", "link", "prior", "arm_mode", "offered")
-        return {key: getattr(self, key) for key in plain} | {"drift": identify(self.drift)}
+        return {own.name: getattr(self, own.name) for own in fields(self)} | {"drift": identify(self.drift)}
 
 
 def _plain(drift: drifts.Drift) -> dict[str, float]:

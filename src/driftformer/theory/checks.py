@@ -18,12 +18,11 @@ from driftformer.agents.master import Master
 from driftformer.environments.registry import make_env
 from driftformer.errors import require_count, unknown_name
 from driftformer.randomness import one_thread
-from driftformer.theory import bounds, linucb, rank_tests, scheduler, testing
-from driftformer.theory.agent_reference import play_with_agent, small_problem
+from driftformer.theory import bounds, linucb, noncontinuous, rank_tests, scheduler, testing
 from driftformer.theory.assumptions import count_assumption
 from driftformer.theory.bounds import inverse_root
 from driftformer.theory.network import Layer, apply, sizes
-from driftformer.theory.noncontinuous import CEILING, SHARPNESS, block_network, play_by_weights
+from driftformer.theory.noncontinuous import CEILING, SHARPNESS, block_network
 from driftformer.theory.tokens import Layout, empty_tokens, random_tokens, tokens_with_random_numbers
 
 EXACT = 1e-9
@@ -253,9 +252,9 @@ def check_noncontinuous(n: int) -> Found:
     equal = restarts = 0
     for seed in range(problems):
         master = Master(base=LinUCB(), test_scale=(1.0, 0.01, 0.001)[seed % 3])
-        problem = small_problem(rounds, seed, dim=_D)
-        played = play_by_weights(master, problem)
-        equal += played == play_with_agent(master, problem, [one.coins for one in played])
+        problem = noncontinuous.small_problem(rounds, seed, dim=_D)
+        played = noncontinuous.play_by_weights(master, problem)
+        equal += played == noncontinuous.play_with_agent(master, problem, [one.coins for one in played])
         restarts += sum(one.failed for one in played)
     return Found(
         built=f"{problems} problems of {rounds} rounds",
