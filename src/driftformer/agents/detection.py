@@ -50,14 +50,9 @@ class Epoch:
 
 @dataclass(frozen=True)
 class DetectionInfo:
+    auxiliary_value: Tensor  # [B] that of the base agent's own choice
     base: Any
     forced: Tensor  # [B] bool
-
-    @property
-    def auxiliary_value(self) -> Tensor:
-        """That of the base agent's own choice, `[B]`."""
-        value: Tensor = self.base.auxiliary_value
-        return value
 
 
 @dataclass(frozen=True)
@@ -108,7 +103,7 @@ class Detection:
         if observation.offered is not None:
             forced = forced & pick(observation.offered, phase.clamp(max=arms - 1))
         arm, info = self.base.act(state.memory.base, observation, rng)
-        return torch.where(forced, phase, arm), DetectionInfo(info, forced)
+        return torch.where(forced, phase, arm), DetectionInfo(info.auxiliary_value, info, forced)
 
     def update(
         self, state: RestartState, observation: Observation, arm: Tensor, reward: Tensor, info: DetectionInfo

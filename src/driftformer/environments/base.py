@@ -1,8 +1,10 @@
 """What an environment is.
 
-An environment is a frozen description of a family of problems; a `World` is the state of a whole batch of them in one
-round, a value. `step` takes the chosen arms and gives the rewards, their exact suboptimality and the world of the next
-round, which may depend on them: in a bandit it does not, in an MDP it does.
+An environment is a frozen description of a family of problems; a world is the state of a whole batch of them in one
+round, a value. It has `t`, the round, counted from 1; `observation`, what agents see; and `values` `[B, A]`, what each
+arm is worth: in a bandit its mean reward, in an MDP Q*_t(s, ·). `step` takes the chosen arms and gives the rewards,
+their exact suboptimality and the world of the next round, which may depend on them: in a bandit it does not, in an MDP
+it does.
 
 Everything that is asked of an environment is on this page. Whatever fulfils it, from whichever package, is simulated,
 tabulated, drawn, stored, reported and trained on.
@@ -15,24 +17,8 @@ from typing import Any, Protocol, runtime_checkable
 from torch import Tensor
 
 from driftformer.environments.rewards import RewardLaw
-from driftformer.problem import Observation, Truth
+from driftformer.problem import Truth
 from driftformer.randomness import Randomness
-
-
-class World(Protocol):
-    """A batch of problems in one round."""
-
-    @property
-    def t(self) -> int:
-        """The round, counted from 1."""
-
-    @property
-    def observation(self) -> Observation:
-        """What agents see."""
-
-    @property
-    def values(self) -> Tensor:
-        """What each arm is worth in this round, `[B, A]`: in a bandit its mean reward, in an MDP Q*_t(s, ·)."""
 
 
 class Environment(Protocol):
