@@ -9,7 +9,6 @@ that went before.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import gymnasium
@@ -27,12 +26,6 @@ from driftformer.problem import traits_of
 from driftformer.randomness import Randomness
 
 Info = dict[str, NDArray[Any]]
-_KINDS = {"action_set": np.float32, "offered": np.int8, "state": np.int64, "stage": np.int64}
-
-
-def _alone(parts: dict[str, Any], together: Callable[[dict[str, Any]], Any]) -> Any:
-    """A single part as it is, several together."""
-    return together(parts) if len(parts) > 1 else parts["action_set"]
 
 
 class _Batch:
@@ -43,19 +36,18 @@ class _Batch:
         self._randomness: Randomness | None = None
         self._world: Any = None
         first = environment.reset(Randomness(0, size=1)).observation  # what kind of things will be seen
-        self._parts = [name for name in _KINDS if getattr(first, name) is not None]
+        self._parts = [name for name in ("offered", "state", "stage") if getattr(first, name) is not None]
 
     def space(self) -> Any:
         """The space of one problem's observations."""
         unless_told = 1.0 if hasattr(self.environment, "arm_mode") else np.inf
         within = getattr(self.environment, "largest_feature", unless_told)
-        spaces = {
-            "action_set": Box(-within, within, (self.environment.arms, self.environment.dim), np.float32),
-            "offered": MultiBinary(self.environment.arms),
-            "state": Discrete(max(traits_of(self.environment).states, 1)),
-            "stage": Discrete(self.environment.horizon),
-        }
-        return _alone({name: spaces[name] for name in self._parts}, Dict)
+        features = Box(-within, within, (self.environment.arms, self.environment.dim), np.float32)
+        states = traits_of(self.environment).states
+        kinds = {"offered": MultiBinary(self.environment.arms), "state": Discrete(max(states, 1))}
+        kinds["stage"] = Discrete(self.environment.horizon)
+        parts = {name: kinds[name] for name in self._parts}
+        return Dict({"action_set": features, **parts}) if parts else features
 
     def reset(self, generator: np.random.Generator) -> tuple[Any, Info]:
         self._randomness = Randomness(int(generator.integers(2**63)), size=self.size)
@@ -80,7 +72,12 @@ class _Batch:
 
     def _observe(self) -> Any:
         seen = self._world.observation
-        return _alone({name: getattr(seen, name).numpy().astype(_KINDS[name]) for name in self._parts}, dict)
+        features = seen.action_set.numpy().copy()
+        if not self._parts:
+            return features
+        kinds = {"offered": np.int8, "state": np.int64, "stage": np.int64}
+        others = {name: getattr(seen, name).numpy().astype(kinds[name]) for name in self._parts}
+        return {"action_set": features, **others}
 
     def _info(self, suboptimality: NDArray[np.float32]) -> Info:
         return {"suboptimality": suboptimality, "values": self._world.values.numpy().copy()}

@@ -60,18 +60,14 @@ class Sizes:
         return f"D={self.width}, M={self.heads}, L={self.layers}, D'={self.hidden}"
 
 
-class Coordinates:
+class Coordinates(dict[str, slice]):
     """The named entries of a token, one after the other, given how many numbers each has, and matrices about them."""
 
     def __init__(self, sizes: Mapping[str, int]) -> None:
-        self._slices: dict[str, slice] = {}
         self.width = 0  # D
         for name, size in sizes.items():
-            self._slices[name] = slice(self.width, self.width + size)
+            self[name] = slice(self.width, self.width + size)
             self.width += size
-
-    def __getitem__(self, name: str) -> slice:
-        return self._slices[name]
 
     def read(self, name: str, times: float = 1.0) -> Tensor:
         """Rows that read an entry, `[size, D]`."""
