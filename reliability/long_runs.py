@@ -28,8 +28,7 @@ from torch import Tensor
 
 import driftformer as df
 from driftformer.agents.base import ProblemShape
-from driftformer.agents.discounted import DiscountedLinUCB
-from driftformer.agents.gram import factorise, fade
+from driftformer.agents.discounted import DiscountedLinUCB, factorise, fade
 from driftformer.agents.linucb import LinUCB
 from driftformer.agents.master import Master
 from driftformer.agents.sliding_window import SlidingWindowLinUCB

@@ -15,7 +15,7 @@ import math
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 import torch
@@ -43,22 +43,6 @@ def one_thread() -> Iterator[None]:
 
 
 _Kind = Literal["symmetric", "uniform", "normal"]
-
-
-class Stream(Protocol):
-    """A source of batched random tensors; row b always comes from the generator of b's chunk."""
-
-    def symmetric(self, *shape: int) -> Tensor:
-        """Unif[-1, 1] at full float32 resolution, `[B, *shape]`."""
-        ...
-
-    def uniform(self, *shape: int) -> Tensor:
-        """Unif[0, 1) with 24 random bits, never 1, `[B, *shape]`."""
-        ...
-
-    def normal(self, *shape: int) -> Tensor:
-        """N(0, 1), `[B, *shape]`."""
-        ...
 
 
 class Randomness:
@@ -93,28 +77,28 @@ class Randomness:
             key = zlib.crc32(purpose.encode())
             roots = [np.random.SeedSequence(self.seed, spawn_key=(chunk, key)) for chunk in self.chunks]
             source = _HostSource(roots) if self.device.type == "cpu" else _DeviceSource(roots, self.device)
-            self._streams[purpose] = _ChunkStream(source, self.size, self.dtype)
+            self._streams[purpose] = Stream(source, self.size, self.dtype)
         return self._streams[purpose]
 
 
-class _Source(Protocol):
-    """Where a stream's numbers come from: one generator for each chunk."""
+class Stream:
+    """A source of batched random tensors, some draws ahead; row b always comes from the generator of b's chunk."""
 
-    def draw(self, kind: _Kind, count: int) -> Tensor:
-        """`count` new numbers of each chunk, `[C, count]` float32."""
-        ...
-
-    def ahead(self, count: int) -> int:
-        """How many draws of `count` numbers to make at once."""
-        ...
-
-
-class _ChunkStream:
-    """A `Stream` over a source, perhaps some draws ahead."""
-
-    def __init__(self, source: _Source, size: int, dtype: torch.dtype) -> None:
+    def __init__(self, source: _HostSource | _DeviceSource, size: int, dtype: torch.dtype) -> None:
         self._source, self._size, self._dtype = source, size, dtype
         self._blocks: dict[tuple[_Kind, tuple[int, ...]], list[Tensor]] = {}
+
+    def symmetric(self, *shape: int) -> Tensor:
+        """Unif[-1, 1] at full float32 resolution, `[B, *shape]`."""
+        return self._draw("symmetric", shape)
+
+    def uniform(self, *shape: int) -> Tensor:
+        """Unif[0, 1) with 24 random bits, never 1, `[B, *shape]`."""
+        return self._draw("uniform", shape)
+
+    def normal(self, *shape: int) -> Tensor:
+        """N(0, 1), `[B, *shape]`."""
+        return self._draw("normal", shape)
 
     def _draw(self, kind: _Kind, shape: tuple[int, ...]) -> Tensor:
         count = self._size * math.prod(shape)
@@ -128,15 +112,6 @@ class _ChunkStream:
             waiting.extend(reversed(draws.unbind(0)))
         return waiting.pop()
 
-    def symmetric(self, *shape: int) -> Tensor:
-        return self._draw("symmetric", shape)
-
-    def uniform(self, *shape: int) -> Tensor:
-        return self._draw("uniform", shape)
-
-    def normal(self, *shape: int) -> Tensor:
-        return self._draw("normal", shape)
-
 
 class _HostSource:
     """CPU: one SFC64 generator a chunk. Raw bits become uniforms in one vectorised pass over the whole stack."""
@@ -146,9 +121,11 @@ class _HostSource:
         self._generators = [np.random.Generator(bits) for bits in self._bits]
 
     def ahead(self, count: int) -> int:
+        """How many draws of `count` numbers to make at once."""
         return _AHEAD if count < _SMALL else 1
 
     def draw(self, kind: _Kind, count: int) -> Tensor:
+        """`count` new numbers of each chunk, `[C, count]` float32."""
         values = torch.empty(len(self._bits), count)
         if kind == "normal":
             for row, generator in zip(values.numpy(), self._generators, strict=True):

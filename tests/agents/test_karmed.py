@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from driftformer.agents.base import ProblemShape
 from driftformer.agents.beta_thompson import sample_beta, sample_gamma
 from driftformer.agents.glr_kl_ucb import GLRKLUCB
-from driftformer.agents.kl_ucb import upper
 from driftformer.agents.registry import AGENTS, make_agent
+from driftformer.agents.ucb import upper
 from driftformer.environments.registry import make_env
 from driftformer.errors import InputError
 from driftformer.problem import Observation

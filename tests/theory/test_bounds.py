@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from driftformer.environments.registry import make_env
 from driftformer.errors import InputError
-from driftformer.theory import bounds
+from driftformer.theory import bounds, scheduler
 from driftformer.theory.assumptions import count_assumption
-from driftformer.theory.constructions import ranks
 from driftformer.theory.network import Sizes
 from driftformer.theory.rank_tests import full_sequence_independence, rank_tests
 
@@ -74,8 +73,8 @@ def test_the_assumption_requires_all_rounds_of_a_stationary_world_and_few_of_a_c
 
 def test_causal_ranks_are_uniform_and_independent_and_whole_ones_are_not() -> None:
     noise = torch.randn(20_000, 8, generator=torch.Generator().manual_seed(0), dtype=torch.double)
-    uniform, independent = rank_tests(ranks.reference(noise))
+    uniform, independent = rank_tests(scheduler.exact_ranks(noise))
     assert min(uniform, independent) > 0.01
-    assert full_sequence_independence(ranks.full_sequence(noise)) < 1e-6
-    shared = ranks.reference(noise.round())  # ties, as fixed arms would give
+    assert full_sequence_independence(scheduler.full_sequence_ranks(noise)) < 1e-6
+    shared = scheduler.exact_ranks(noise.round())  # ties, as fixed arms would give
     assert rank_tests(shared)[0] < 1e-6

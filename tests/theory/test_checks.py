@@ -10,9 +10,8 @@ import torch
 
 from driftformer.errors import InputError
 from driftformer.storage.files import read_json
-from driftformer.theory import save_checks
+from driftformer.theory import save_checks, scheduler
 from driftformer.theory.checks import CHECKS, run_checks
-from driftformer.theory.constructions import sigma1
 from driftformer.theory.network import Layer
 
 
@@ -22,7 +21,7 @@ def test_every_check_ends_with_a_verdict_that_its_numbers_support(name: str) -> 
 
 
 def test_a_construction_that_is_wrong_differs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sigma1, "build", lambda layout: Layer())
+    monkeypatch.setattr(scheduler, "sigma1", lambda layout: Layer())
     assert run_checks(["sigma1"], 2)["sigma1"].verdict == "differs"
 
 
@@ -38,8 +37,8 @@ def test_checks_compute_with_one_thread_and_put_the_number_back(
     two_threads: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = []
-    build = sigma1.build
-    monkeypatch.setattr(sigma1, "build", lambda layout: seen.append(torch.get_num_threads()) or build(layout))
+    build = scheduler.sigma1
+    monkeypatch.setattr(scheduler, "sigma1", lambda layout: seen.append(torch.get_num_threads()) or build(layout))
     assert run_checks(["sigma1"], 2)["sigma1"].verdict == "exact"
     assert (seen, torch.get_num_threads()) == ([1], 2)
 

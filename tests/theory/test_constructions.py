@@ -8,19 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from driftformer.theory import scheduler, testing
 from driftformer.theory.bounds import inverse_root
-from driftformer.theory.constructions import (
-    bernoulli_masks,
-    compression,
-    held_numbers,
-    indicator,
-    ranks,
-    restart,
-    sigma1,
-    sigma2,
-    stationarity_tests,
-    sums,
-)
 from driftformer.theory.network import apply, sizes
 from driftformer.theory.tokens import Layout, empty_tokens, random_tokens, tokens_with_random_numbers
 
@@ -35,15 +24,15 @@ def largest(difference: Tensor) -> float:
 def test_sigma1_zeroes_the_blocks_of_orders_without_an_instance(n: int) -> None:
     layout = Layout(n, d=3)
     tokens = random_tokens(layout, n)
-    assert largest(apply([sigma1.build(layout)], tokens) - sigma1.reference(tokens, layout)) < 1e-9
+    assert largest(apply([scheduler.sigma1(layout)], tokens) - scheduler.exact_sigma1(tokens, layout)) < 1e-9
 
 
 @pytest.mark.parametrize("n", SIZES)
 def test_sigma2_keeps_the_lowest_live_order_alone(n: int) -> None:
     layout = Layout(n, d=3)
-    masked = sigma1.reference(random_tokens(layout, n), layout)
-    expected = sigma2.reference(masked, layout)
-    assert largest(apply([sigma2.build(layout)], masked) - expected) < 1e-9
+    masked = scheduler.exact_sigma1(random_tokens(layout, n), layout)
+    expected = scheduler.exact_sigma2(masked, layout)
+    assert largest(apply([scheduler.sigma2(layout)], masked) - expected) < 1e-9
     live = torch.stack([expected[..., layout.block(order)].abs().amax(-1) > 0 for order in layout.orders]).sum(0)
     assert int(live.max()) <= 1, "at most one order"
 
@@ -56,7 +45,7 @@ def test_auxiliary_values_do_not_tell_which_orders_are_live() -> None:
     tokens[..., layout.places("rand")], tokens[..., layout.places("auxiliary")] = 1.0, values
     lower = values.cumsum(dim=0) - values  # Σ_{p<m} f
     assert int((0.01 - 100 * lower > 0).sum()) == 2
-    flags = apply([sigma2.build(layout)], tokens)[..., layout.places("rand")]
+    flags = apply([scheduler.sigma2(layout)], tokens)[..., layout.places("rand")]
     assert bool(((flags > 0.5).sum(dim=-1) == 1).all())
 
 
@@ -65,10 +54,10 @@ def test_ranks_are_the_sequential_ranks_outside_the_ramp(n: int) -> None:
     layout = Layout(n, d=1)
     tokens = random_tokens(layout, n)
     tokens[..., layout.places("rand")] = 0.0
-    expected = torch.stack([ranks.reference(tokens[..., place]) for place in layout.places("noise")], dim=-1)
+    expected = torch.stack([scheduler.exact_ranks(tokens[..., place]) for place in layout.places("noise")], dim=-1)
     inside = {}
     for k in (1e2, 1e5):
-        error = (apply([ranks.build(layout, k)], tokens)[..., layout.places("rand")] - expected).abs()
+        error = (apply([scheduler.ranks(layout, k)], tokens)[..., layout.places("rand")] - expected).abs()
         inside[k] = float((error > 1e-9).double().mean(dim=(0, 1)).max())
     assert inside[1e5] <= 1e-3
     assert n < 3 or inside[1e2] > inside[1e5], "the ramp shrinks with k"
@@ -78,15 +67,15 @@ def test_ranks_are_the_sequential_ranks_outside_the_ramp(n: int) -> None:
 def test_a_random_number_is_held_over_its_block(n: int) -> None:
     layout = Layout(n, d=1)
     tokens, numbers = tokens_with_random_numbers(layout, n)
-    out = apply([held_numbers.build(layout)], tokens)
-    assert largest(out[..., layout.places("rand")] - held_numbers.reference(numbers)) < 1e-9
+    out = apply([scheduler.held(layout)], tokens)
+    assert largest(out[..., layout.places("rand")] - scheduler.exact_held(numbers)) < 1e-9
     rest = [place for place in range(layout.width) if place not in layout.places("rand")]
     assert torch.equal(out[..., rest], tokens[..., rest]), "nothing else changes"
 
 
 def test_numbers_are_held_for_as_many_rounds_as_the_order_says() -> None:
     numbers = torch.arange(8.0).view(1, 8, 1).expand(-1, -1, 4)
-    held = held_numbers.reference(numbers)[0].T.tolist()
+    held = scheduler.exact_held(numbers)[0].T.tolist()
     assert held[0] == [0, 1, 2, 3, 4, 5, 6, 7]
     assert held[1] == [0, 0, 2, 2, 4, 4, 6, 6]
     assert held[3] == [0] * 8
@@ -96,8 +85,8 @@ def test_numbers_are_held_for_as_many_rounds_as_the_order_says() -> None:
 def test_flags_come_with_the_right_probability_and_no_product(n: int) -> None:
     layout = Layout(n, d=1)
     tokens, numbers = tokens_with_random_numbers(layout, n)
-    flags = apply([bernoulli_masks.build(layout, inverse_root, k=1e5)], tokens)[..., layout.places("rand")]
-    error = (flags - bernoulli_masks.reference(numbers, inverse_root)).abs()
+    flags = apply([scheduler.masks(layout, inverse_root, k=1e5)], tokens)[..., layout.places("rand")]
+    error = (flags - scheduler.exact_masks(numbers, inverse_root)).abs()
     assert float((error > 1e-9).double().mean()) < 1e-4, "except in the ramp"
     for order in layout.orders:
         share, p = float(flags[..., order].mean()), 2 ** (-(n - order) / 2)
@@ -106,8 +95,8 @@ def test_flags_come_with_the_right_probability_and_no_product(n: int) -> None:
 
 @pytest.mark.parametrize("pieces", [2, 8, 32, 128])
 def test_the_texts_product_is_as_accurate_as_its_pieces(pieces: int) -> None:
-    assert bernoulli_masks.largest_product_error(pieces) <= 1.5 / pieces**2
-    assert bernoulli_masks.pieces_for(1.5 / pieces**2) <= pieces + 1
+    assert scheduler.largest_product_error(pieces) <= 1.5 / pieces**2
+    assert scheduler.pieces_for(1.5 / pieces**2) <= pieces + 1
 
 
 def test_the_whole_scheduler_is_one_network_of_five_layers() -> None:
@@ -116,16 +105,16 @@ def test_the_whole_scheduler_is_one_network_of_five_layers() -> None:
     tokens = random_tokens(layout, 3, batch=64)
     tokens[..., layout.places("rand")] = 0.0
     layers = [
-        ranks.build(layout, 1e5),
-        held_numbers.build(layout),
-        bernoulli_masks.build(layout, inverse_root, 1e5),
-        sigma1.build(layout),
-        sigma2.build(layout),
+        scheduler.ranks(layout, 1e5),
+        scheduler.held(layout),
+        scheduler.masks(layout, inverse_root, 1e5),
+        scheduler.sigma1(layout),
+        scheduler.sigma2(layout),
     ]
-    drawn = torch.stack([ranks.reference(tokens[..., place]) for place in layout.places("noise")], dim=-1)
+    drawn = torch.stack([scheduler.exact_ranks(tokens[..., place]) for place in layout.places("noise")], dim=-1)
     expected = tokens.clone()
-    expected[..., layout.places("rand")] = bernoulli_masks.reference(held_numbers.reference(drawn), inverse_root)
-    expected = sigma2.reference(sigma1.reference(expected, layout), layout)
+    expected[..., layout.places("rand")] = scheduler.exact_masks(scheduler.exact_held(drawn), inverse_root)
+    expected = scheduler.exact_sigma2(scheduler.exact_sigma1(expected, layout), layout)
     share = float(((apply(layers, tokens) - expected).abs().amax(-1) > 1e-9).double().mean())
     assert share < 1e-3
     assert sizes(layers).heads == 4 * (layout.n + 1)
@@ -137,15 +126,15 @@ def test_a_restart_forgets_what_the_test_matrix_lists_and_nothing_else(n: int) -
     tokens = random_tokens(layout, n)
     gates = (torch.rand(tokens.shape[:2], generator=torch.Generator().manual_seed(n)) > 0.5).double()
     tokens[..., layout.place("noise", 0)] = gates  # an entry that is not reset carries the gate here
-    layer = restart.build(layout, layout.unit("noise", 0), largest=100.0)
-    assert largest(apply([layer], tokens) - restart.reference(tokens, gates, layout)) < 1e-9
-    assert len(restart.reset_places(layout)) == 4 * (n + 1) + 3
-    assert layer.hidden == 4 * len(restart.reset_places(layout)), "four hidden units per entry"
+    layer = testing.restart(layout, layout.unit("noise", 0), largest=100.0)
+    assert largest(apply([layer], tokens) - testing.exact_restart(tokens, gates, layout)) < 1e-9
+    assert len(testing.reset_places(layout)) == 4 * (n + 1) + 3
+    assert layer.hidden == 4 * len(testing.reset_places(layout)), "four hidden units per entry"
 
 
 @pytest.mark.parametrize("n", SIZES)
 def test_the_tests_fire_where_algorithm_2_says(n: int) -> None:
-    at, ceiling = stationarity_tests.coordinates(n), 50.0
+    at, ceiling = testing.coordinates(n), 50.0
     generator = torch.Generator().manual_seed(n)
 
     def normal(size: int) -> Tensor:
@@ -163,18 +152,18 @@ def test_the_tests_fire_where_algorithm_2_says(n: int) -> None:
     vectors[:, at["excess"]] = normal(1) - 1
     vectors[:, at["allowed"]] = normal(1).abs()
     vectors[:, at["one"]] = 1.0
-    out = apply(stationarity_tests.build(n, rho_hat, ceiling, k=1e5), vectors.unsqueeze(1)).squeeze(1)
-    bound, fails = stationarity_tests.reference(vectors, n, rho_hat, ceiling)
+    out = apply(testing.tests(n, rho_hat, ceiling, k=1e5), vectors.unsqueeze(1)).squeeze(1)
+    bound, fails = testing.exact_tests(vectors, n, rho_hat, ceiling)
     assert 0.05 < float(fails.double().mean()) < 0.95, "both outcomes occur"
     assert largest(ceiling - out[:, at["bound"]].squeeze(1) - bound) < 1e-9
-    assert indicator.ramp_share(stationarity_tests.margins(vectors, n, rho_hat, ceiling)[1], 1e5) < 1e-4
+    assert scheduler.ramp_share(testing.margins(vectors, n, rho_hat, ceiling)[1], 1e5) < 1e-4
     error = (out[:, at["fails"]].squeeze(1) - fails.double()).abs()
     assert float((error > 1e-9).double().mean()) < 1e-3, "except in the ramp"
 
 
 def test_the_reference_of_the_tests_compares_as_algorithm_2_does() -> None:
     """U is the smaller of old bound and new value; only an order that ends can fail Test 1; Test 2 needs none."""
-    at, ceiling = stationarity_tests.coordinates(1), 50.0
+    at, ceiling = testing.coordinates(1), 50.0
     cases = [  # averages, which orders end, bound, value, excess, allowed; U, whether it fails
         ((3.0, 3.0), (0, 0), 1.0, 2.0, 0.0, 1.0, 1.0, False),
         ((3.0, 0.0), (1, 0), 1.0, 2.0, 0.0, 1.0, 1.0, True),
@@ -188,7 +177,7 @@ def test_the_reference_of_the_tests_compares_as_algorithm_2_does() -> None:
         row[at["average"]], row[at["ends"]] = torch.tensor(averages).double(), torch.tensor(ends).double()
         row[at["bound"]], row[at["auxiliary"]] = ceiling - bound, value
         row[at["excess"]], row[at["allowed"]] = excess, allowed
-    bounds, fails = stationarity_tests.reference(vectors, 1, lambda t: 0.1 * inverse_root(t), ceiling)
+    bounds, fails = testing.exact_tests(vectors, 1, lambda t: 0.1 * inverse_root(t), ceiling)
     assert bounds.tolist() == [case[-2] for case in cases]
     assert fails.tolist() == [case[-1] for case in cases]
 
@@ -200,16 +189,16 @@ def test_sums_over_all_rounds_and_over_windows(n: int) -> None:
     generator = torch.Generator().manual_seed(n)
     rewards, values = torch.randn(2, 16, layout.rounds, generator=generator, dtype=torch.double)
     tokens[..., layout.place("reward")], tokens[..., layout.place("active_auxiliary")] = rewards, values
-    out = apply([sums.build(layout)], tokens)
-    assert largest(out[..., layout.place("reward_sum")] - sums.reference(rewards)) < 1e-9
-    assert largest(out[..., layout.place("auxiliary_sum")] - sums.reference(values)) < 1e-9
+    out = apply([testing.sums(layout)], tokens)
+    assert largest(out[..., layout.place("reward_sum")] - testing.exact_sums(rewards)) < 1e-9
+    assert largest(out[..., layout.place("auxiliary_sum")] - testing.exact_sums(values)) < 1e-9
     for order in layout.orders:
-        assert largest(out[..., layout.place("window_sum", order)] - sums.reference(rewards, 2**order)) < 1e-9
+        assert largest(out[..., layout.place("window_sum", order)] - testing.exact_sums(rewards, 2**order)) < 1e-9
 
 
 def test_a_part_of_a_token_can_be_put_back_on_the_datas_subspace() -> None:
     d, parts, width = 3, 5, 20
-    compress = compression.compression_matrix(d, parts, width)
+    compress = scheduler.compression_matrix(d, parts, width)
     data = torch.zeros(100, width, dtype=torch.double)
     data[:, :d] = torch.randn(100, d, generator=torch.Generator().manual_seed(0), dtype=torch.double)
     assert torch.equal(data @ compress.T @ compress, data)
@@ -223,8 +212,8 @@ def test_compressed_masked_selected_and_decompressed_is_the_data_where_an_order_
     for order in layout.orders[1:]:
         tokens[..., layout.x(order)] = 0.0
     live = tokens[..., layout.places("rand")].amax(dim=-1, keepdim=True)
-    out = apply(compression.build(layout), tokens)
-    assert largest(compression.read(out, layout) - tokens[..., layout.x(0)] * live) < 1e-9
+    out = apply(scheduler.compressed(layout), tokens)
+    assert largest(scheduler.decompressed(out, layout) - tokens[..., layout.x(0)] * live) < 1e-9
     assert float(live.mean()) > 0, "some order is live somewhere"
 
 
@@ -232,5 +221,5 @@ def test_the_indicator_is_exact_outside_its_ramp() -> None:
     x = torch.linspace(-1, 1, 2001, dtype=torch.double)
     for k in (10.0, 1000.0):
         outside = (x <= 0) | (k * x >= 1)
-        assert torch.allclose(indicator.indicator(x, k)[outside], indicator.reference(x)[outside], atol=1e-12)
-    assert indicator.ramp_share(x, 10.0) > indicator.ramp_share(x, 1000.0)
+        assert torch.allclose(scheduler.indicator(x, k)[outside], scheduler.exact_indicator(x)[outside], atol=1e-12)
+    assert scheduler.ramp_share(x, 10.0) > scheduler.ramp_share(x, 1000.0)

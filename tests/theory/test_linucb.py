@@ -6,7 +6,7 @@ import pytest
 
 from driftformer.agents.linucb import LinUCB
 from driftformer.theory import linucb
-from driftformer.theory.agent_reference import OneProblemAgent
+from driftformer.theory.noncontinuous import OneProblemAgent
 
 
 @pytest.mark.parametrize("d", [2, 3, 4])

@@ -6,8 +6,7 @@ import pytest
 
 from driftformer.agents.linucb import LinUCB
 from driftformer.agents.master import Master
-from driftformer.theory.agent_reference import play_with_agent, small_problem
-from driftformer.theory.noncontinuous import play_by_weights
+from driftformer.theory.noncontinuous import play_by_weights, play_with_agent, small_problem
 
 
 @pytest.mark.parametrize("test_scale", [1.0, 0.01, 0.001])

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from driftformer.agents.base import ProblemShape, ValueInfo, choose
-from driftformer.agents.counts import add, begin, no_features
+from driftformer.agents.ucb import add, begin, no_features
 from driftformer.errors import require_real
 from driftformer.problem import Observation
 from driftformer.randomness import Stream

@@ -26,7 +26,7 @@ from torch import Tensor
 
 from driftformer.agents.base import Agent, ProblemShape, check_base
 from driftformer.agents.linucb import LinUCB
-from driftformer.agents.rows import first_after_restart, restart, restarts_played
+from driftformer.agents.restart import RestartState, begin, begin_again, restart_diagnostics, restart_events
 from driftformer.errors import InputError, require_choice, require_real
 from driftformer.problem import Observation, Traits, pick
 from driftformer.randomness import Stream
@@ -44,28 +44,15 @@ class Epoch:
     """What an alarm throws away."""
 
     base: Any
-    age: Tensor  # [B] rounds of this epoch so far
     counts: Tensor  # [B, A] forced rounds of each arm
     sums: Tensor  # [B, A, N+1] sums of their first 0, 1, …, n rewards
 
 
 @dataclass(frozen=True)
-class DetectionState:
-    shape: ProblemShape
-    epoch: Epoch
-    alarms: Tensor  # [B]
-
-
-@dataclass(frozen=True)
 class DetectionInfo:
+    auxiliary_value: Tensor  # [B] that of the base agent's own choice
     base: Any
     forced: Tensor  # [B] bool
-
-    @property
-    def auxiliary_value(self) -> Tensor:
-        """That of the base agent's own choice, `[B]`."""
-        value: Tensor = self.base.auxiliary_value
-        return value
 
 
 @dataclass(frozen=True)
@@ -79,6 +66,8 @@ class Detection:
     noise: float = 1.5
     name: ClassVar[str] = "detection"
     learns: ClassVar[bool] = True
+    events = staticmethod(restart_events)
+    diagnostics = staticmethod(restart_diagnostics)
 
     def __post_init__(self) -> None:
         check_base(self.base)
@@ -92,14 +81,10 @@ class Detection:
             return None
         return "it watches each arm's rewards by the arm's place, and there a place holds another arm in every round"
 
-    def init(self, shape: ProblemShape) -> DetectionState:
-        return DetectionState(shape, self._begin(shape), self._count(shape))
-
-    def _count(self, shape: ProblemShape) -> Tensor:
-        return torch.zeros(shape.batch, dtype=torch.long, device=shape.device)
+    def init(self, shape: ProblemShape) -> RestartState:
+        return begin(shape, self._begin(shape))
 
     def _begin(self, shape: ProblemShape) -> Epoch:
-        age = self._count(shape)
         # rewards of one arm: all of them, or its turns even if every round is forced
         most = shape.horizon if self.watch == "all" else -(-shape.horizon // shape.arms)
         if shape.batch * shape.arms * (most + 1) * 8 > LARGEST:
@@ -108,22 +93,22 @@ class Detection:
                 f"which in {shape.batch} problems take over {LARGEST >> 30} GiB; give fewer rounds or watch=forced"
             )
         sums = torch.zeros(shape.batch, shape.arms, most + 1, dtype=torch.double, device=shape.device)
-        return Epoch(self.base.init(shape), age, age.unsqueeze(1).repeat(1, shape.arms), sums)
+        return Epoch(self.base.init(shape), torch.zeros_like(sums[:, :, 0], dtype=torch.long), sums)
 
-    def act(self, state: DetectionState, observation: Observation, rng: Stream) -> tuple[Tensor, DetectionInfo]:
+    def act(self, state: RestartState, observation: Observation, rng: Stream) -> tuple[Tensor, DetectionInfo]:
         arms, horizon = observation.action_set.shape[1], state.shape.horizon
-        share = ((state.alarms + 1) * (arms * math.log(max(horizon, 2)) / horizon)).sqrt()  # [B] α_k
-        phase = state.epoch.age % (arms / (share * self.exploration).clamp(max=1.0)).ceil().long()  # [B]
+        share = ((state.restarts + 1) * (arms * math.log(max(horizon, 2)) / horizon)).sqrt()  # [B] α_k
+        phase = state.age % (arms / (share * self.exploration).clamp(max=1.0)).ceil().long()  # [B]
         forced = phase < arms
         if observation.offered is not None:
             forced = forced & pick(observation.offered, phase.clamp(max=arms - 1))
-        arm, info = self.base.act(state.epoch.base, observation, rng)
-        return torch.where(forced, phase, arm), DetectionInfo(info, forced)
+        arm, info = self.base.act(state.memory.base, observation, rng)
+        return torch.where(forced, phase, arm), DetectionInfo(info.auxiliary_value, info, forced)
 
     def update(
-        self, state: DetectionState, observation: Observation, arm: Tensor, reward: Tensor, info: DetectionInfo
-    ) -> DetectionState:
-        epoch = state.epoch
+        self, state: RestartState, observation: Observation, arm: Tensor, reward: Tensor, info: DetectionInfo
+    ) -> RestartState:
+        epoch = state.memory
         base = self.base.update(epoch.base, observation, arm, reward, info.base)
         counts, sums = epoch.counts, epoch.sums
         alarm = torch.zeros_like(info.forced)
@@ -135,31 +120,22 @@ class Detection:
             counts[rows, seen] = n
             sums[rows, seen, n] = sums[rows, seen, n - 1] + reward[rows].double()
             alarm[rows] = self._alarm(sums[rows, seen], n, state.shape.horizon)
-        after = Epoch(base, epoch.age + 1, counts, sums)
-        return DetectionState(
-            state.shape, restart(after, alarm, self._begin(replace(state.shape, batch=1))), state.alarms + alarm
-        )
+        after = replace(state, memory=Epoch(base, counts, sums), age=state.age + 1)
+        return begin_again(after, alarm, self._begin)
 
     def _alarm(self, sums: Tensor, n: Tensor, horizon: int) -> Tensor:
         """Whether the first n rewards, by their sums `[F, N+1]`, tell of a change, `[F]`."""
         longest = int(n.max())
         if longest < 2:
             return torch.zeros_like(n, dtype=torch.bool)
-        total = pick(sums, n).unsqueeze(1)  # [F, 1]
-        length = n.unsqueeze(1)
+        total, length = pick(sums, n).unsqueeze(1), n.unsqueeze(1)  # [F, 1]
         split = torch.arange(1, longest, device=n.device).unsqueeze(0)  # [1, longest-1] s
-        inside = split < length
         rest = (length - split).clamp(min=1)
         first = sums[:, 1:longest]
         gap = first / split - (total - first) / rest
         statistic = (split * rest) / (2 * self.noise**2 * length) * gap.square()  # [F, longest-1]
+        statistic = statistic.masked_fill(split >= length, -math.inf)
         threshold = math.log(4 * horizon) + 1.5 * n.double().log()
         if self.detector == "glr":
-            return statistic.masked_fill(~inside, -math.inf).amax(dim=1) >= threshold
-        return statistic.masked_fill(~inside, -math.inf).logsumexp(dim=1) >= threshold + n.double().log()
-
-    def events(self, state: DetectionState) -> dict[str, Tensor]:
-        return {"restarted": first_after_restart(state.epoch.age, state.alarms)}
-
-    def diagnostics(self, state: DetectionState) -> dict[str, Tensor]:
-        return {"restarts": restarts_played(state.epoch.age, state.alarms)}
+            return statistic.amax(dim=1) >= threshold
+        return statistic.logsumexp(dim=1) >= threshold + n.double().log()

@@ -24,8 +24,7 @@ import torch
 from torch import Tensor
 
 from driftformer.agents.base import ProblemShape
-from driftformer.agents.counts import Counts, IndexInfo, begin, count, log_rounds, no_features
-from driftformer.agents.kl_ucb import choose_kl_bound
+from driftformer.agents.ucb import Counts, IndexInfo, begin, choose_kl_bound, count, log_rounds, no_features
 from driftformer.errors import InputError, require_choice, require_count, require_real
 from driftformer.problem import Observation, pick, place_of, take
 from driftformer.randomness import Stream
@@ -109,7 +108,11 @@ class GLRKLUCB:
             sums[place, slot] = counts.paid.view(-1)[place]
             changed = self._changed(sums, place, slot, state.horizon)
             restarted[due] = changed
-            self._restart(state, due[changed], place[changed])
+            for values in (counts.plays, counts.paid, state.age):  # of all arms of these problems, or of these arms
+                if self.restarts == "global":
+                    values.index_fill_(0, due[changed], 0.0)
+                else:
+                    values.view(-1).index_fill_(0, place[changed], 0.0)
         state.restarts.add_(restarted)
         state.first, state.restarted = state.restarted, restarted
         return state
@@ -128,14 +131,6 @@ class GLRKLUCB:
         statistic = (split - _information(total, n)).masked_fill_(~inside, -math.inf)
         threshold = math.log(3 * math.sqrt(horizon) / self.delta) + 1.5 * n.squeeze(1).log()
         return (statistic >= threshold.unsqueeze(1)).any(dim=1)
-
-    def _restart(self, state: GLRState, rows: Tensor, places: Tensor) -> None:
-        """Begin again on the arms at these places, or on all arms of these problems."""
-        for values in (state.counts.plays, state.counts.paid, state.age):
-            if self.restarts == "global":
-                values.index_fill_(0, rows, 0.0)
-            else:
-                values.view(-1).index_fill_(0, places, 0.0)
 
     def events(self, state: GLRState) -> dict[str, Tensor]:
         return {"restarted": state.first}

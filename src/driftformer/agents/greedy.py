@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from driftformer.agents.base import ProblemShape, ValueInfo, choose
-from driftformer.agents.ridge import Ridge, absorb, identity, inner, precise, predict, require_ridge, vector
+from driftformer.agents.linucb import LinUCB
+from driftformer.agents.ridge import Ridge, absorb, inner, predict, require_ridge
 from driftformer.errors import require_real
 from driftformer.problem import Observation
 from driftformer.randomness import Stream
@@ -27,8 +28,7 @@ class Greedy:
         require_ridge(self.ridge)
 
     def init(self, shape: ProblemShape) -> Ridge:
-        shape = precise(shape)
-        return Ridge(identity(shape, 1 / self.ridge), vector(shape, 0.0))
+        return LinUCB(ridge=self.ridge).init(shape)
 
     def act(self, state: Ridge, observation: Observation, rng: Stream) -> tuple[Tensor, ValueInfo]:
         return choose(observation, inner(observation.action_set, state.theta))

@@ -160,9 +160,8 @@ class Master:
 
         over = state.tau + 1 == 2**state.n
         ends = failed | over
-        return MasterState(
-            shape=state.shape,
-            bank=state.bank,
+        return replace(
+            state,
             n=torch.where(failed, 0, state.n + over),
             tau=torch.where(ends, 0, state.tau + 1),
             live=now.live & ~ends.unsqueeze(1),

@@ -8,16 +8,17 @@ or Thompson sampling, may pay less, so this is a reference and no bound.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, get_args
 
 import torch
 from torch import Tensor
 
-from driftformer.agents.base import ProblemShape
+from driftformer.agents.base import ProblemShape, ValueInfo
 from driftformer.agents.ridge import RootRidge, absorb_root, draw, identity, inner, vector
+from driftformer.agents.rows import restart
 from driftformer.errors import require_choice, require_real
-from driftformer.problem import LinearTruth, Observation, Traits, Truth, pick
+from driftformer.problem import LinearTruth, Observation, Traits, Truth
 from driftformer.randomness import Stream
 
 Exploration = Literal["ucb", "thompson"]
@@ -28,14 +29,9 @@ _LEAST_NOISE = 1e-3
 
 @dataclass
 class OracleState:
-    posterior: RootRidge | None  # over w*; the simulation's first word brings it into being
     shape: ProblemShape
-    truth: LinearTruth | None
-
-
-@dataclass(frozen=True)
-class OracleInfo:
-    auxiliary_value: Tensor  # [B]
+    posterior: RootRidge  # over w*
+    truth: LinearTruth  # of this round
 
 
 @dataclass(frozen=True)
@@ -52,36 +48,26 @@ class Oracle:
         require_choice("explore", self.explore, get_args(Exploration))
 
     def why_not(self, traits: Traits) -> str | None:
-        if traits.linear:
-            return None
-        return "it knows only worlds with linear rewards whose w* stays or is redrawn"
+        return None if traits.linear else "it knows only worlds with linear rewards whose w* stays or is redrawn"
 
-    def init(self, shape: ProblemShape) -> OracleState:
-        return OracleState(posterior=None, shape=shape, truth=None)
+    def init(self, shape: ProblemShape) -> ProblemShape:
+        return shape  # the simulation's first word brings the prior
 
-    def inform(self, state: OracleState, truth: Truth) -> OracleState:
+    def inform(self, state: OracleState | ProblemShape, truth: Truth) -> OracleState:
         known = truth.linear
         assert known is not None, "an environment whose traits say linear tells how"
-        if state.posterior is None:
-            return OracleState(self._prior(state.shape, known), state.shape, known)
-        posterior = state.posterior
-        if bool(known.redrawn.any()):
-            fresh = self._prior(state.shape, known)
-            posterior = RootRidge(
-                root=torch.where(known.redrawn[:, None, None], fresh.root, posterior.root),
-                theta=torch.where(known.redrawn[:, None], fresh.theta, posterior.theta),
-            )
-        return OracleState(posterior, state.shape, known)
+        if isinstance(state, ProblemShape):
+            return OracleState(state, self._prior(state, known), known)
+        fresh = self._prior(replace(state.shape, batch=1), known)
+        return OracleState(state.shape, restart(state.posterior, known.redrawn, fresh), known)
 
     @staticmethod
     def _prior(shape: ProblemShape, truth: LinearTruth) -> RootRidge:
         ridge = max(truth.noise, _LEAST_NOISE) ** 2 / truth.prior_variance
         return RootRidge(root=identity(shape, ridge**-0.5), theta=vector(shape, truth.prior_mean))
 
-    def act(self, state: OracleState, observation: Observation, rng: Stream) -> tuple[Tensor, OracleInfo]:
+    def act(self, state: OracleState, observation: Observation, rng: Stream) -> tuple[Tensor, ValueInfo]:
         posterior, truth, action_set = state.posterior, state.truth, observation.action_set
-        assert posterior is not None, "the simulation informs a privileged agent before it acts"
-        assert truth is not None
         noise = max(truth.noise, _LEAST_NOISE)
         scale = truth.scale.unsqueeze(1)  # [B, 1]
         if self.explore == "thompson":
@@ -91,15 +77,13 @@ class Oracle:
             width = torch.bmm(action_set, posterior.root).square().sum(-1).sqrt() * noise  # [B, A]
             scores = inner(action_set, posterior.theta) * scale + self.alpha * width * scale.abs()
         arm = observation.best(scores)
-        return arm, OracleInfo(pick(scores, arm) + truth.shift)
+        return arm, ValueInfo(scores + truth.shift.unsqueeze(1), arm)
 
     def update(
-        self, state: OracleState, observation: Observation, arm: Tensor, reward: Tensor, info: OracleInfo
+        self, state: OracleState, observation: Observation, arm: Tensor, reward: Tensor, info: ValueInfo
     ) -> OracleState:
-        posterior, truth = state.posterior, state.truth
-        assert posterior is not None
-        assert truth is not None
+        truth = state.truth
         informative = truth.scale != 0
         raw = (reward - truth.shift) / torch.where(informative, truth.scale, 1.0)  # ⟨a, w⟩ + ε
-        absorb_root(posterior, observation.features(arm), raw, informative.to(raw.dtype))
+        absorb_root(state.posterior, observation.features(arm), raw, informative.to(raw.dtype))
         return state

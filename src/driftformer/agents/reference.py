@@ -26,7 +26,7 @@ class NoState:
 class Revealed:
     """What the arms of this round are worth, as the simulation tells it."""
 
-    values: Tensor | None = None  # [B, A]
+    values: Tensor  # [B, A]
 
 
 @dataclass(frozen=True)
@@ -53,14 +53,13 @@ class Optimal:
     name: ClassVar[str] = "optimal"
     learns: ClassVar[bool] = False
 
-    def init(self, shape: ProblemShape) -> Revealed:
-        return Revealed()
+    def init(self, shape: ProblemShape) -> NoState:
+        return NoState()
 
-    def inform(self, state: Revealed, truth: Truth) -> Revealed:
+    def inform(self, state: NoState | Revealed, truth: Truth) -> Revealed:
         return Revealed(truth.values)
 
     def act(self, state: Revealed, observation: Observation, rng: Stream) -> tuple[Tensor, NoInfo]:
-        assert state.values is not None, "the simulation informs a privileged agent before it acts"
         return observation.best(state.values), NoInfo()
 
     def update(self, state: Revealed, observation: Observation, arm: Tensor, reward: Tensor, info: NoInfo) -> Revealed:

@@ -57,7 +57,7 @@ AGENTS: dict[str, Entry] = {
         "greedy.EpsilonGreedy", "ridge regression, and a random arm now and then", {"epsilon": 0.1, "ridge": 1.0}
     ),
     "ucb": Entry("ucb.UCB", "K arms: optimism over each arm's mean (UCB1)", {"alpha": 2.0}),
-    "kl-ucb": Entry("kl_ucb.KLUCB", "K arms: optimism for rewards in [0, 1], tighter than ucb", {"c": 0.0}),
+    "kl-ucb": Entry("ucb.KLUCB", "K arms: optimism for rewards in [0, 1], tighter than ucb", {"c": 0.0}),
     "discounted-ucb": Entry("ucb.DiscountedUCB", "K arms: UCB whose old observations fade", {"gamma": 0.99, "xi": 0.5}),
     "sliding-window-ucb": Entry(
         "ucb.SlidingWindowUCB", "K arms: UCB on the last rounds only", {"window": 50, "xi": 0.5}

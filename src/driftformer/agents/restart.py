@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from driftformer.agents.base import Agent, ProblemShape, check_base, require_window
 from driftformer.agents.linucb import LinUCB
-from driftformer.agents.rows import first_after_restart, restart, restarts_played
+from driftformer.agents.rows import restart
 from driftformer.errors import require_count
 from driftformer.problem import Observation, Traits, Truth
 from driftformer.randomness import Stream
@@ -18,22 +19,33 @@ from driftformer.randomness import Stream
 
 @dataclass(frozen=True)
 class RestartState:
+    """Of an agent that begins again now and then."""
+
     shape: ProblemShape
-    base: Any
+    memory: Any  # what a restart throws away
     age: Tensor  # [B] rounds since the last restart
     restarts: Tensor  # [B]
 
 
-def _begin(base: Agent, shape: ProblemShape) -> RestartState:
+def begin(shape: ProblemShape, memory: Any) -> RestartState:
     count = torch.zeros(shape.batch, dtype=torch.long, device=shape.device)
-    return RestartState(shape, base.init(shape), count, count.clone())
+    return RestartState(shape, memory, count, count.clone())
 
 
-def _again(base: Agent, state: RestartState, signal: Tensor) -> RestartState:
-    """RM: where the signal `[B]` is set, the base agent begins again."""
-    fresh = base.init(replace(state.shape, batch=1))
-    age = state.age.masked_fill(signal, 0)
-    return RestartState(state.shape, restart(state.base, signal, fresh), age, state.restarts + signal)
+def begin_again(state: RestartState, signal: Tensor, init: Callable[[ProblemShape], Any]) -> RestartState:
+    """RM: where the signal `[B]` is set, the memory is as `init` makes it."""
+    memory = restart(state.memory, signal, init(replace(state.shape, batch=1)))
+    return RestartState(state.shape, memory, state.age.masked_fill(signal, 0), state.restarts + signal)
+
+
+def restart_events(state: RestartState) -> dict[str, Tensor]:
+    """Whether the round just played was the first of a new start."""
+    return {"restarted": (state.age == 1) & (state.restarts > 0)}
+
+
+def restart_diagnostics(state: RestartState) -> dict[str, Tensor]:
+    """Restarts that a round has followed: one after the last round changes nothing."""
+    return {"restarts": state.restarts - ((state.age == 0) & (state.restarts > 0)).long()}
 
 
 @dataclass(frozen=True)
@@ -44,6 +56,8 @@ class PeriodicRestart:
     every: int = 50
     name: ClassVar[str] = "restart"
     learns: ClassVar[bool] = True
+    events = staticmethod(restart_events)
+    diagnostics = staticmethod(restart_diagnostics)
 
     def __post_init__(self) -> None:
         require_count("every", self.every)
@@ -51,23 +65,17 @@ class PeriodicRestart:
 
     def init(self, shape: ProblemShape) -> RestartState:
         require_window("every", self.every, shape)
-        return _begin(self.base, replace(shape, horizon=self.every))  # no base agent sees more rounds than that
+        shape = replace(shape, horizon=self.every)  # no base agent sees more rounds than that
+        return begin(shape, self.base.init(shape))
 
     def act(self, state: RestartState, observation: Observation, rng: Stream) -> tuple[Tensor, Any]:
-        return self.base.act(state.base, observation, rng)
+        return self.base.act(state.memory, observation, rng)
 
     def update(
         self, state: RestartState, observation: Observation, arm: Tensor, reward: Tensor, info: Any
     ) -> RestartState:
-        base = self.base.update(state.base, observation, arm, reward, info)
-        after = replace(state, base=base, age=state.age + 1)
-        return _again(self.base, after, after.age == self.every)
-
-    def events(self, state: RestartState) -> dict[str, Tensor]:
-        return {"restarted": first_after_restart(state.age, state.restarts)}
-
-    def diagnostics(self, state: RestartState) -> dict[str, Tensor]:
-        return {"restarts": restarts_played(state.age, state.restarts)}
+        memory, age = self.base.update(state.memory, observation, arm, reward, info), state.age + 1
+        return begin_again(replace(state, memory=memory, age=age), age == self.every, self.base.init)
 
 
 @dataclass(frozen=True)
@@ -77,6 +85,8 @@ class ChangePointOracle:
     base: Agent = field(default_factory=LinUCB)
     name: ClassVar[str] = "change-point-oracle"
     learns: ClassVar[bool] = True
+    events = staticmethod(restart_events)
+    diagnostics = staticmethod(restart_diagnostics)
 
     def __post_init__(self) -> None:
         check_base(self.base)
@@ -85,22 +95,17 @@ class ChangePointOracle:
         return None if traits.abrupt else "rewards change there in every round, so it would never learn"
 
     def init(self, shape: ProblemShape) -> RestartState:
-        return _begin(self.base, shape)
+        return begin(shape, self.base.init(shape))
 
     def inform(self, state: RestartState, truth: Truth) -> RestartState:
         assert truth.changed is not None, "an environment whose traits say abrupt tells when"
-        return _again(self.base, state, truth.changed)
+        return begin_again(state, truth.changed, self.base.init)
 
     def act(self, state: RestartState, observation: Observation, rng: Stream) -> tuple[Tensor, Any]:
-        return self.base.act(state.base, observation, rng)
+        return self.base.act(state.memory, observation, rng)
 
     def update(
         self, state: RestartState, observation: Observation, arm: Tensor, reward: Tensor, info: Any
     ) -> RestartState:
-        return replace(state, base=self.base.update(state.base, observation, arm, reward, info), age=state.age + 1)
-
-    def events(self, state: RestartState) -> dict[str, Tensor]:
-        return {"restarted": first_after_restart(state.age, state.restarts)}
-
-    def diagnostics(self, state: RestartState) -> dict[str, Tensor]:
-        return {"restarts": restarts_played(state.age, state.restarts)}
+        memory = self.base.update(state.memory, observation, arm, reward, info)
+        return replace(state, memory=memory, age=state.age + 1)

@@ -50,24 +50,10 @@ def put_rows(state: State, rows: Tensor, values: State) -> State:
     return cast(State, _each(lambda tensor, new: tensor.index_copy_(0, rows, new), state, values))
 
 
-def restart_rows(state: State, rows: Tensor, fresh: State) -> State:
-    """Give some rows their first value again, in place; `fresh` is a state of a single row."""
+def restart(state: State, signal: Tensor, fresh: State) -> State:
+    """RM itself, in place: where the change signal C_t `[B]` is set, rows have the value of `fresh`, a state of one."""
+    rows = signal.nonzero().squeeze(1)
     if rows.numel() == 0:
         return state
-    copies: State = _each(lambda first: first.expand(rows.shape[0], *first.shape[1:]), fresh)
+    copies: State = _each(lambda first: first.expand(len(rows), *first.shape[1:]), fresh)
     return put_rows(state, rows, copies)
-
-
-def restart(state: State, signal: Tensor, fresh: State) -> State:
-    """RM itself: begin again in the problems where the change signal C_t `[B]` is set, in place."""
-    return restart_rows(state, signal.nonzero().squeeze(1), fresh)
-
-
-def first_after_restart(age: Tensor, restarts: Tensor) -> Tensor:
-    """Whether the round just played was the first of a new start, `[B]`, from the rounds since the last one."""
-    return (age == 1) & (restarts > 0)
-
-
-def restarts_played(age: Tensor, restarts: Tensor) -> Tensor:
-    """Restarts that a round has followed, `[B]`: one after the last round changes nothing."""
-    return restarts - ((age == 0) & (restarts > 0)).long()

@@ -38,9 +38,8 @@ class WindowScheduler:
                 f"periods, windows and probabilities have {len(self.periods)}, {len(self.windows)} and "
                 f"{len(self.probabilities)} entries; give one of each for every order"
             )
-        for order, (period, window, probability) in enumerate(
-            zip(self.periods, self.windows, self.probabilities, strict=True)
-        ):
+        orders = zip(self.periods, self.windows, self.probabilities, strict=True)
+        for order, (period, window, probability) in enumerate(orders):
             require_count(f"the period of order {order}", period)
             require_count(f"the window of order {order}", window)
             if window > period:

@@ -68,11 +68,9 @@ class Drift(Protocol):
 
     def start(self, start: Start) -> Any:
         """Draw what this drift needs to know for all rounds; its memory."""
-        ...
 
     def at(self, t: int, effect: Effect, memory: Any, rng: Stream) -> tuple[Effect, Any]:
         """The effect in round t, and the memory for round t+1."""
-        ...
 
 
 Triple = tuple[Tensor, Tensor, Tensor]
@@ -87,12 +85,8 @@ def scaled(effect: Effect, factor: Tensor | float) -> Effect:
     return replace(effect, scale=effect.scale * factor, shift=effect.shift * factor)
 
 
-def is_piecewise_constant(drift: Drift) -> bool:
-    return bool(getattr(drift, "piecewise_constant", False))
-
-
-def is_abrupt(drift: Drift) -> bool:
-    return bool(getattr(drift, "abrupt", False))
+def declares(drift: Drift, attribute: Literal["piecewise_constant", "abrupt"]) -> bool:
+    return bool(getattr(drift, attribute, False))
 
 
 @dataclass(frozen=True)
@@ -119,11 +113,11 @@ class Compose:
     @property
     def piecewise_constant(self) -> bool:
         jumps = sum(isinstance(drift, Jumps) for drift in self.drifts)  # two of them do not give a draw from the prior
-        return jumps <= 1 and all(is_piecewise_constant(drift) for drift in self.drifts)
+        return jumps <= 1 and all(declares(drift, "piecewise_constant") for drift in self.drifts)
 
     @property
     def abrupt(self) -> bool:
-        return all(is_abrupt(drift) for drift in self.drifts)
+        return all(declares(drift, "abrupt") for drift in self.drifts)
 
     def start(self, start: Start) -> tuple[Any, ...]:
         return tuple(drift.start(start) for drift in self.drifts)
@@ -210,21 +204,18 @@ class Jumps:
         object.__setattr__(self, "times", change_times(self.times))
 
     def start(self, start: Start) -> Triple:
-        batch, dim = start.w.shape
-        if self.times and max(self.times) > start.horizon:
+        if not self.times:
+            times = random_times(self.changes, start)  # [B, J]
+        elif max(self.times) > start.horizon:
             raise InputError(f"times is {self.times}; the last round is {start.horizon}, so no change comes after it")
-        if self.times:
-            times = torch.tensor(sorted(self.times), device=start.w.device).expand(batch, -1)  # [B, J]
         else:
-            times = random_times(self.changes, start)
-        fresh = [draw(start.prior, dim, start.rng) for _ in range(times.shape[1])]
-        epochs = torch.stack([start.w, *fresh], dim=1)  # [B, J+1, d]
-        return times, epochs, start.w
+            times = torch.tensor(sorted(self.times), device=start.w.device).expand(len(start.w), -1)
+        fresh = [draw(start.prior, start.w.shape[1], start.rng) for _ in range(times.shape[1])]
+        return times, torch.stack([start.w, *fresh], dim=1), start.w  # [B, J+1, d] in the middle
 
     def at(self, t: int, effect: Effect, memory: Triple, rng: Stream) -> tuple[Effect, Triple]:
         times, epochs, drawn = memory
-        epoch = (times <= t).sum(dim=1)  # [B]
-        w = pick(epochs, epoch)
+        w = pick(epochs, (times <= t).sum(dim=1))
         if effect.w is not drawn:  # another drift came before: keep how far it has moved w
             w = w + (effect.w - drawn)
         return replace(effect, w=w, redrawn=effect.redrawn | (times == t).any(dim=1)), memory
@@ -296,12 +287,12 @@ class Rotation:
     def start(self, start: Start) -> Triple:
         if start.w.shape[1] < 2:
             raise InputError(f"dim is {start.w.shape[1]}; a rotation needs a plane, so at least 2")
-        length = start.w.norm(dim=1, keepdim=True)  # [B, 1]
-        chord = self.budget / max(start.horizon - 1, 1) / (2 * length)
+        length, steps = start.w.norm(dim=1, keepdim=True), max(start.horizon - 1, 1)  # [B, 1]
+        chord = self.budget / steps / (2 * length)
         if bool((chord > 1).any()):
             raise InputError(
                 f"budget is {self.budget}; w* of length {float(length.min()):.3g} cannot turn that far in "
-                f"{start.horizon} rounds: at most {float(2 * length.min()) * max(start.horizon - 1, 1):.3g}"
+                f"{start.horizon} rounds: at most {float(2 * length.min()) * steps:.3g}"
             )
         first = start.w / length
         second = start.rng.normal(start.w.shape[1])
@@ -349,15 +340,13 @@ class FunctionDrift:
     start = staticmethod(no_memory)
 
     def at(self, t: int, effect: Effect, memory: None, rng: Stream) -> tuple[Effect, None]:
-        given = effect.w
+        given, call = effect.w, f"drift: {drift_name(self)}({t}, w) returned"
         w = self.function(t, given.clone())  # its own copy: w* as drawn must survive a function that works in place
-        name = drift_name(self)
-        if not isinstance(w, Tensor) or w.shape != given.shape or w.dtype != given.dtype or w.device != given.device:
-            got = f"a {w.dtype} tensor {list(w.shape)}" if isinstance(w, Tensor) else f"{type(w).__name__}"
-            wanted = f"a {given.dtype} tensor {list(given.shape)}, like w"
-            raise InputError(f"drift: {name}({t}, w) returned {got}; return w_t as {wanted}")
+        if not isinstance(w, Tensor) or (w.shape, w.dtype, w.device) != (given.shape, given.dtype, given.device):
+            got = f"a {w.dtype} tensor {list(w.shape)}" if isinstance(w, Tensor) else type(w).__name__
+            raise InputError(f"{call} {got}; return w_t as a {given.dtype} tensor {list(given.shape)}, like w")
         if not bool(w.isfinite().all()):
-            raise InputError(f"drift: {name}({t}, w) returned NaN or infinite numbers; return finite ones")
+            raise InputError(f"{call} NaN or infinite numbers; return finite ones")
         return replace(effect, w=w), None
 
 

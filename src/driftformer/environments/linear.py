@@ -11,7 +11,7 @@ The predictor of arm a in round t is scale_t·⟨a, w_t⟩ + shift_t. A link tur
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Literal, get_args
 
@@ -80,12 +80,11 @@ class LinearBandit:
 
     @cached_property
     def traits(self) -> Traits:
-        known = self.link != "logistic" and drifts.is_piecewise_constant(self.drift)
         return Traits(
             one_hot=self.arm_mode == "one-hot",
             same_arms=self.arm_mode in ("fixed", "one-hot"),
-            linear=known,
-            abrupt=drifts.is_abrupt(self.drift),
+            linear=self.link != "logistic" and drifts.declares(self.drift, "piecewise_constant"),
+            abrupt=drifts.declares(self.drift, "abrupt"),
         )
 
     def reset(self, randomness: Randomness) -> LinearWorld:
@@ -98,8 +97,7 @@ class LinearBandit:
         start = drifts.Start(w, self.horizon, self.prior, rng, observation.action_set, place)
         effect, memory = self.drift.at(1, origin, self.drift.start(start), rng)
         values = self.values_of(observation.action_set, effect)
-        spread = effect.scale * self.noise
-        return LinearWorld(1, observation, values, spread, effect, origin, memory, torch.zeros_like(origin.redrawn))
+        return LinearWorld(1, observation, values, effect.scale * self.noise, effect, origin, memory, origin.redrawn)
 
     def step(self, world: LinearWorld, arm: Tensor, randomness: Randomness) -> tuple[Tensor, Tensor, LinearWorld]:
         noise = self.rewards.noise(randomness.stream("noise"))  # [B]
@@ -114,12 +112,13 @@ class LinearBandit:
         """The world of the next round, whatever arm is pulled in this one."""
         t = world.t + 1
         effect, memory = self.drift.at(t, world.origin, world.memory, randomness.stream("drift"))
-        observation, values, spread = self._observe(randomness, world.observation), world.values, world.spread
-        if effect is not world.effect:
-            spread = effect.scale * self.noise
+        observation, values = self._observe(randomness, world.observation), world.values
         if observation.action_set is not world.observation.action_set or effect is not world.effect:
             values = self.values_of(observation.action_set, effect)
-        changed = world.origin.redrawn if effect is world.effect else _changed(world.effect, effect)
+        if effect is world.effect:
+            spread, changed = world.spread, world.origin.redrawn
+        else:
+            spread, changed = effect.scale * self.noise, _changed(world.effect, effect)
         return LinearWorld(t, observation, values, spread, effect, world.origin, memory, changed)
 
     def _observe(self, randomness: Randomness, before: Observation | None) -> Observation:
@@ -164,8 +163,7 @@ class LinearBandit:
         return f"{self.name}: {', '.join(told)}"
 
     def config(self) -> dict[str, Any]:
-        plain = ("name", "horizon", "dim", "arms", "noise", "law", "link", "prior", "arm_mode", "offered")
-        return {key: getattr(self, key) for key in plain} | {"drift": identify(self.drift)}
+        return {own.name: getattr(self, own.name) for own in fields(self)} | {"drift": identify(self.drift)}
 
 
 def _plain(drift: drifts.Drift) -> dict[str, float]:

@@ -60,7 +60,7 @@ def nonstationarity(
     if not isinstance(environment, LinearBandit):
         raise InputError(
             f"environment is '{environment.name}', whose rewards are not known for arms that are not on offer; Δ and J "
-            "are measured in the bandits with parameters: " + ", ".join(("high", "low", "bernoulli", "logistic", "…"))
+            "are measured in the bandits with parameters: high, low, bernoulli, logistic, …"
         )
     if over == "box" and (environment.link != "identity" or environment.arm_mode not in ("fixed", "resampled")):
         raise InputError(f"over is 'box', but the arms of '{environment.name}' are no points of a box; use offered")

@@ -101,8 +101,8 @@ class Units:
 
     def at(self, t: int, effect: Effect, memory: Triple, rng: Stream) -> tuple[Effect, Triple]:
         scale, shift, signal = memory  # [B] each
-        louder = replace(effect, w=effect.w * signal.unsqueeze(1))
-        return replace(louder, scale=effect.scale * scale, shift=effect.shift * scale + shift), memory
+        w = effect.w * signal.unsqueeze(1)
+        return replace(effect, w=w, scale=effect.scale * scale, shift=effect.shift * scale + shift), memory
 
 
 @dataclass(frozen=True)

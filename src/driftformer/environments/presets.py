@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
 from driftformer.errors import require_choice
 
@@ -201,32 +201,3 @@ class Chirp(Linear):
 
 
 LINEAR = (Stationary, Low, High, Jumps, Walk, Seasonal, Flips, Rising, Chirp)
-
-Change = Literal["stationary", "jumps", "cosine", "walk"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Changing:
-    """How the worlds that are not the paper's change: one option, and a number for each kind."""
-
-    change: Change = "jumps"
-    """Never; parameters are redrawn in random rounds; they swing with a cosine; they walk."""
-    changes: int = 4
-    """Jumps: how many."""
-    b: float = 0.005
-    """Cosine: its frequency, in periods per round."""
-    budget: float = 4.0
-    """Walk: length of the path of all parameters together, over all rounds."""
-
-    def drift(self) -> Drift:
-        from driftformer.environments import drift
-
-        require_choice("change", self.change, get_args(Change))
-        kinds: dict[str, Any] = {
-            "stationary": drift.Stationary,
-            "jumps": lambda: drift.Jumps(self.changes),
-            "cosine": lambda: drift.Cosine(self.b),
-            "walk": lambda: drift.RandomWalk(self.budget),
-        }
-        made: Drift = kinds[self.change]()
-        return made

@@ -14,9 +14,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
-from driftformer.environments.bernoulli import Bernoulli
-from driftformer.environments.disjoint import Disjoint
-from driftformer.environments.logistic import Logistic
+from driftformer.environments.changing import Bernoulli, Disjoint, Logistic
 from driftformer.environments.presets import LINEAR, SHARED, Linear, Preset
 from driftformer.environments.table import Table
 from driftformer.errors import InputError, unknown_name
@@ -35,11 +33,8 @@ PRESETS: dict[str, type[Preset]] = {preset.name: preset for preset in _OWN}
 def register_environment(preset: type[Any]) -> type[Any]:
     """Make an environment known by its name, to `make_env`, the command line and Gymnasium; usable as a decorator."""
     name = getattr(preset, "name", None)
-    if (
-        not dataclasses.is_dataclass(preset)
-        or not isinstance(preset, type)
-        or not callable(getattr(preset, "build", 0))
-    ):
+    usable = isinstance(preset, type) and callable(getattr(preset, "build", 0))
+    if not usable or not dataclasses.is_dataclass(preset):
         raise InputError(f"environment is {preset!r:.60}; register a frozen dataclass with a `name` and `build()`")
     if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9-]*", name):
         raise InputError(f"environment {preset.__name__} has the name {name!r:.60}; give small letters and hyphens")

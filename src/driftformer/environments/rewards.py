@@ -21,11 +21,9 @@ class RewardLaw(Protocol):
 
     def noise(self, rng: Stream) -> Tensor:
         """The chance of one round, `[B]`: always the same number of draws."""
-        ...
 
     def reward(self, mean: Tensor, spread: Tensor, noise: Tensor) -> Tensor:
         """Rewards from mean rewards, the round's standard deviation and its chance, all of one shape."""
-        ...
 
 
 @dataclass(frozen=True)

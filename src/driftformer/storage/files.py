@@ -89,14 +89,10 @@ def _is_written(path: Path) -> bool:
         return True  # none of ours
     if time.time() - path.stat().st_mtime > _DAY:
         return False
-    if int(writer[1]) == os.getpid():
-        return True
     try:
         os.kill(int(writer[1]), 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
+    except (ProcessLookupError, PermissionError) as error:
+        return isinstance(error, PermissionError)  # another user's process, which lives
     return True
 
 

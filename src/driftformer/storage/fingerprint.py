@@ -45,7 +45,8 @@ def identify(value: Any, depth: int = 0) -> Any:
     if isinstance(value, types.MethodType):
         return {"method": deeper(value.__func__), "of": deeper(value.__self__)}
     if isinstance(value, types.FunctionType):
-        held = {"defaults": value.__defaults__, "keywords": value.__kwdefaults__, "closure": _closure(value)}
+        closure = [cell.cell_contents for cell in value.__closure__ or ()]
+        held = {"defaults": value.__defaults__, "keywords": value.__kwdefaults__, "closure": closure}
         known = {key: deeper(item) for key, item in held.items() if item}
         return {"function": value.__qualname__, "code": short_checksum(_code(value.__code__)), **known}
     if hasattr(value, "__dict__") and not isinstance(value, (type, types.ModuleType)):
@@ -62,10 +63,6 @@ def is_identified(config: Any) -> bool:
     if isinstance(config, list):
         return all(map(is_identified, config))
     return not (isinstance(config, str) and config.startswith(UNKNOWN))
-
-
-def _closure(function: types.FunctionType) -> list[Any]:
-    return [cell.cell_contents for cell in function.__closure__ or ()]
 
 
 def _code(code: types.CodeType) -> bytes:

@@ -18,24 +18,11 @@ from driftformer.agents.master import Master
 from driftformer.environments.registry import make_env
 from driftformer.errors import require_count, unknown_name
 from driftformer.randomness import one_thread
-from driftformer.theory import bounds, linucb, rank_tests
-from driftformer.theory.agent_reference import play_with_agent, small_problem
+from driftformer.theory import bounds, linucb, noncontinuous, rank_tests, scheduler, testing
 from driftformer.theory.assumptions import count_assumption
 from driftformer.theory.bounds import inverse_root
-from driftformer.theory.constructions import (
-    bernoulli_masks,
-    compression,
-    held_numbers,
-    indicator,
-    ranks,
-    restart,
-    sigma1,
-    sigma2,
-    stationarity_tests,
-    sums,
-)
 from driftformer.theory.network import Layer, apply, sizes
-from driftformer.theory.noncontinuous import CEILING, SHARPNESS, block_network, play_by_weights
+from driftformer.theory.noncontinuous import CEILING, SHARPNESS, block_network
 from driftformer.theory.tokens import Layout, empty_tokens, random_tokens, tokens_with_random_numbers
 
 EXACT = 1e-9
@@ -71,15 +58,14 @@ CHECKS: dict[str, Callable[[int], Row]] = {}
 """By name; each takes the order n of a block."""
 
 
-def run_checks(names: Iterable[str], n: int, on_check: Callable[[str], None] | None = None) -> dict[str, Row]:
+def run_checks(names: Iterable[str], n: int, on_check: Callable[[str], object] = lambda name: None) -> dict[str, Row]:
     """Run checks for blocks of 2^n rounds; `on_check` is told the name of each before it runs."""
     require_count("n", n, 1, most=MOST_N)
     rows = {}
     for name in names:
         if name not in CHECKS:
             raise unknown_name("check", name, CHECKS)
-        if on_check is not None:
-            on_check(name)
+        on_check(name)
         rows[name] = CHECKS[name](n)
     return rows
 
@@ -120,8 +106,8 @@ def _ramp(error: Tensor) -> tuple[float, str]:
 @_check("1[x>0] from two ReLUs (appx-approx-rand-gen)", "2", "0 as k→∞")
 def check_indicator(n: int) -> Found:
     x = torch.linspace(-1, 1, 200_001, dtype=torch.double)
-    shares = [indicator.ramp_share(x, k) for k in (1e1, 1e3, 1e5)]
-    share, words = _ramp((indicator.indicator(x, SHARPNESS) - indicator.reference(x)).abs())
+    shares = [scheduler.ramp_share(x, k) for k in (1e1, 1e3, 1e5)]
+    share, words = _ramp((scheduler.indicator(x, SHARPNESS) - scheduler.exact_indicator(x)).abs())
     holds = shares[0] > shares[1] >= shares[2] and share < 1e-4
     return Found("two hidden units", "2", words, holds, "holds outside the ramp")
 
@@ -131,10 +117,10 @@ def check_random(n: int) -> Found:
     layout = Layout(min(n, 4), 1)
     tokens = random_tokens(layout, 0, batch=20_000)
     tokens[..., layout.places("rand")] = 0.0
-    first_order = Layer(ranks.build(layout, SHARPNESS).heads[:2])
+    first_order = Layer(scheduler.ranks(layout, SHARPNESS).heads[:2])
     made = apply([first_order], tokens)[..., layout.place("rand", 0)]
     uniform, independent = rank_tests.rank_tests(made)
-    whole = ranks.full_sequence(tokens[..., layout.place("noise", 0)])
+    whole = scheduler.full_sequence_ranks(tokens[..., layout.place("noise", 0)])
     words = f"p {uniform:.2f} uniform, {independent:.2f} independent; "
     words += f"whole sequence: p {rank_tests.full_sequence_independence(whole):.0e}"
     verdict = "holds if causal; the first rounds are coarse"
@@ -147,24 +133,24 @@ def check_hold(n: int) -> Found:
     layout = Layout(n, 1)
     tokens, numbers = tokens_with_random_numbers(layout, 1)
     expected = tokens.clone()
-    expected[..., layout.places("rand")] = held_numbers.reference(numbers)
-    return _exactly(held_numbers.build(layout), tokens, expected, "three heads and one to clear")
+    expected[..., layout.places("rand")] = scheduler.exact_held(numbers)
+    return _exactly(scheduler.held(layout), tokens, expected, "three heads and one to clear")
 
 
 @_check("Bernoulli masks (Step 1 of appx-approx-sig1)", "O(1/ε) hidden", "0 as k→∞")
 def check_bernoulli(n: int) -> Found:
     layout = Layout(n, 1)
     tokens, numbers = tokens_with_random_numbers(layout, 2)
-    layer = bernoulli_masks.build(layout, inverse_root, SHARPNESS)
+    layer = scheduler.masks(layout, inverse_root, SHARPNESS)
     flags = apply([layer], tokens)[..., layout.places("rand")]
-    share, words = _ramp((flags - bernoulli_masks.reference(numbers, inverse_root)).abs())
+    share, words = _ramp((flags - scheduler.exact_masks(numbers, inverse_root)).abs())
     verdict = "holds, without the product"
     return Found("a constant threshold per order", f"{layer.hidden} hidden", words, share < 1e-3, verdict)
 
 
 @_check("the text's product rand·ρ (Step 1)", "O(1/ε) hidden", "ε")
 def check_product(n: int) -> Found:
-    errors = {pieces: bernoulli_masks.largest_product_error(pieces) for pieces in (4, 16, 64)}
+    errors = {pieces: scheduler.largest_product_error(pieces) for pieces in (4, 16, 64)}
     holds = all(error <= 1.5 / pieces**2 for pieces, error in errors.items())
     words = ", ".join(f"{3 * pieces}: {error:.0e}" for pieces, error in errors.items())
     verdict = "holds, with fewer hidden units"
@@ -175,16 +161,16 @@ def check_product(n: int) -> Found:
 def check_sigma1(n: int) -> Found:
     layout = Layout(n, _D)
     tokens = random_tokens(layout, 3)
-    return _exactly(sigma1.build(layout), tokens, sigma1.reference(tokens, layout), "flags on the key's side")
+    return _exactly(scheduler.sigma1(layout), tokens, scheduler.exact_sigma1(tokens, layout), "flags on the key's side")
 
 
 @_check("σ2 (def-sig2, appx-approx-sig2)", lambda n: f"{2 * (n + 1)} heads", "0 as k→∞")
 def check_sigma2(n: int) -> Found:
     layout = Layout(n, _D)
-    tokens = sigma1.reference(random_tokens(layout, 4), layout)
-    expected = sigma2.reference(tokens, layout)
+    tokens = scheduler.exact_sigma1(random_tokens(layout, 4), layout)
+    expected = scheduler.exact_sigma2(tokens, layout)
     built = "two heads on sums of lower flags"
-    return _exactly(sigma2.build(layout), tokens, expected, built, note="; f must be flags")
+    return _exactly(scheduler.sigma2(layout), tokens, expected, built, note="; f must be flags")
 
 
 @_check("RM (prop-approx-rm, def-test-matrix)", "D' = O(1); 7 entries", "0")
@@ -193,15 +179,15 @@ def check_restart(n: int) -> Found:
     tokens = random_tokens(layout, 5)
     gates = tokens[..., layout.place("rand", 0)].clone()
     tokens[..., layout.place("reward")] = gates
-    layer = restart.build(layout, layout.unit("reward"), 100.0)
-    size = f"{layer.hidden} hidden; {len(restart.reset_places(layout))} entries"
-    expected = restart.reference(tokens, gates, layout)
+    layer = testing.restart(layout, layout.unit("reward"), 100.0)
+    size = f"{layer.hidden} hidden; {len(testing.reset_places(layout))} entries"
+    expected = testing.exact_restart(tokens, gates, layout)
     return _exactly(layer, tokens, expected, "entries times a gate", size, "; D' = 4(4(n+1)+3)")
 
 
 @_check("TEST, U_t (def-test, Algorithm 2)", "–", "0 as k→∞")
 def check_tests(n: int) -> Found:
-    at, count = stationarity_tests.coordinates(n), 20_000
+    at, count = testing.coordinates(n), 20_000
     vectors = torch.randn(count, at.width, generator=torch.Generator().manual_seed(6), dtype=torch.double)
     vectors[:, at["ends"]] = (vectors[:, at["ends"]] > 0.5).double()
     vectors[:, at["bound"]] = CEILING - vectors[:, at["bound"]] - 2
@@ -215,9 +201,9 @@ def check_tests(n: int) -> Found:
     def rho_hat(t: int) -> float:
         return 0.05 * inverse_root(t)
 
-    layers = stationarity_tests.build(n, rho_hat, CEILING, SHARPNESS)
+    layers = testing.tests(n, rho_hat, CEILING, SHARPNESS)
     out = apply(layers, vectors.unsqueeze(1)).squeeze(1)
-    bound, fails = stationarity_tests.reference(vectors, n, rho_hat, CEILING)
+    bound, fails = testing.exact_tests(vectors, n, rho_hat, CEILING)
     error = float((CEILING - out[:, at["bound"]].squeeze(1) - bound).abs().max())
     share, words = _ramp((out[:, at["fails"]].squeeze(1) - fails.double()).abs())
     holds, verdict = error < EXACT and share < 1e-3, "holds for Algorithm 2's tests"
@@ -232,16 +218,16 @@ def check_sums(n: int) -> Found:
     rewards = tokens[..., layout.place("noise", 0)]
     tokens[..., layout.place("reward")] = rewards
     expected = tokens.clone()
-    expected[..., layout.place("reward_sum")] = sums.reference(rewards)
+    expected[..., layout.place("reward_sum")] = testing.exact_sums(rewards)
     for order in layout.orders:
-        expected[..., layout.place("window_sum", order)] = sums.reference(rewards, 2**order)
-    return _exactly(sums.build(layout), tokens, expected, "heads that undo 1/t")
+        expected[..., layout.place("window_sum", order)] = testing.exact_sums(rewards, 2**order)
+    return _exactly(testing.sums(layout), tokens, expected, "heads that undo 1/t")
 
 
 @_check("compression (appx-motiv-non-cont-tf)", lambda n: f"W·W ≈ I_{(n + 1) * (_D + 2)}", "≈ 0")
 def check_compression(n: int) -> Found:
     size = _D + 2  # of each part
-    compress = compression.compression_matrix(_D, n + 1, (n + 1) * size)
+    compress = scheduler.compression_matrix(_D, n + 1, (n + 1) * size)
     data = torch.zeros(100, (n + 1) * size, dtype=torch.double)
     data[:, :_D] = torch.randn(100, _D, generator=torch.Generator().manual_seed(8), dtype=torch.double)
     alone = (data @ compress.T @ compress - data).abs().max()
@@ -250,7 +236,7 @@ def check_compression(n: int) -> Found:
     for order in layout.orders[1:]:
         tokens[..., layout.x(order)] = 0.0
     some_live = tokens[..., layout.places("rand")].amax(dim=-1, keepdim=True)
-    back = compression.read(apply(compression.build(layout), tokens), layout)
+    back = scheduler.decompressed(apply(scheduler.compressed(layout), tokens), layout)
     error = max(float(alone), float((back - tokens[..., layout.x(0)] * some_live).abs().max()))
     rank, verdict = int(torch.linalg.matrix_rank(compress.T @ compress)), "holds on the data's subspace only"
     return Found("parts, σ1, σ2, and back", f"rank {rank} ≤ {size}", f"{error:.0e} on the data", error < EXACT, verdict)
@@ -266,9 +252,9 @@ def check_noncontinuous(n: int) -> Found:
     equal = restarts = 0
     for seed in range(problems):
         master = Master(base=LinUCB(), test_scale=(1.0, 0.01, 0.001)[seed % 3])
-        problem = small_problem(rounds, seed, dim=_D)
-        played = play_by_weights(master, problem)
-        equal += played == play_with_agent(master, problem, [one.coins for one in played])
+        problem = noncontinuous.small_problem(rounds, seed, dim=_D)
+        played = noncontinuous.play_by_weights(master, problem)
+        equal += played == noncontinuous.play_with_agent(master, problem, [one.coins for one in played])
         restarts += sum(one.failed for one in played)
     return Found(
         built=f"{problems} problems of {rounds} rounds",

@@ -11,9 +11,8 @@ from matplotlib.patches import Rectangle
 from driftformer.agents.master import Master
 from driftformer.plots.style import figure_at
 from driftformer.randomness import one_thread
-from driftformer.theory import linucb
+from driftformer.theory import linucb, scheduler, testing
 from driftformer.theory.bounds import inverse_root
-from driftformer.theory.constructions import bernoulli_masks, held_numbers, ranks, restart, sigma1, sigma2
 from driftformer.theory.network import Layer, apply
 from driftformer.theory.noncontinuous import SHARPNESS, block_network
 from driftformer.theory.tokens import Layout, random_tokens
@@ -25,14 +24,14 @@ def draw_scheduler(n: int, path: Path, seed: int = 0) -> None:
     state = random_tokens(layout, seed, batch=1)
     state[..., layout.places("rand")] = 0.0
     parts: dict[str, list[Layer]] = {
-        "random numbers (ranks)": [ranks.build(layout, SHARPNESS)],
-        "held over their blocks": [held_numbers.build(layout)],
-        "flags: scheduled": [bernoulli_masks.build(layout, inverse_root, SHARPNESS)],
-        "after σ1 and σ2: active": [sigma1.build(layout), sigma2.build(layout)],
+        "random numbers (ranks)": [scheduler.ranks(layout, SHARPNESS)],
+        "held over their blocks": [scheduler.held(layout)],
+        "flags: scheduled": [scheduler.masks(layout, inverse_root, SHARPNESS)],
+        "after σ1 and σ2: active": [scheduler.sigma1(layout), scheduler.sigma2(layout)],
     }
     with figure_at(path, (7.5, 1.1 * (len(parts) + 2) + 0.25 * n)) as figure:
         grid = figure.subplots(len(parts) + 1, 1, height_ratios=[1] * len(parts) + [1.8])
-        head = sigma1.build(layout).heads[0]
+        head = scheduler.sigma1(layout).heads[0]
         for axes, (title, layers) in zip(grid, parts.items(), strict=False):
             if title.startswith("after"):
                 scores = torch.relu((state @ head.query.T) @ (state @ head.key.T).transpose(1, 2))[0].tril()
@@ -65,7 +64,7 @@ def draw_depth(path: Path) -> None:
 def draw_product(path: Path) -> None:
     """The error of the text's product against its hidden units."""
     pieces = [2**power for power in range(1, 9)]
-    errors = [bernoulli_masks.largest_product_error(count) for count in pieces]
+    errors = [scheduler.largest_product_error(count) for count in pieces]
     with figure_at(path, (6.0, 3.8)) as figure:
         axes = figure.subplots()
         axes.loglog([3 * count for count in pieces], errors, "o-", markersize=4, label="measured")
@@ -78,14 +77,14 @@ def draw_overview(n: int, path: Path) -> None:
     """The counterpart of `fig:proof_approx`: the algorithm's operations above, the layers that do them below."""
     block = block_network(n, 3, Master(), 2**n)
     parts = {
-        "random numbers": block.flags[:1],
-        "held in blocks": block.flags[1:2],
-        "Bernoulli masks": block.flags[2:],
-        "σ1": block.schedule[:1],
-        "σ2": block.schedule[1:],
-        "sums": block.sums,
-        "U, TEST": block.tests,
-        "RM": [restart.build(block.layout, block.layout.unit("reward"), 1.0)],
+        "random numbers": block.parts["ranks"],
+        "held in blocks": block.parts["flags"][:1],
+        "Bernoulli masks": block.parts["flags"][1:],
+        "σ1": block.parts["schedule"][:1],
+        "σ2": block.parts["schedule"][1:],
+        "sums": block.parts["sums"],
+        "U, TEST": block.parts["tests"],
+        "RM": [testing.restart(block.layout, block.layout.unit("reward"), 1.0)],
     }
     with figure_at(path, (1.35 * len(parts), 2.6)) as figure:
         axes = figure.subplots()

@@ -20,8 +20,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from driftformer.theory.coordinates import Coordinates
-from driftformer.theory.network import Head, Layer, Mlp, apply, linear, slope_changes
+from driftformer.theory.network import Coordinates, Head, Layer, Mlp, apply, linear, slope_changes
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,12 @@ A head is a triple of matrices (Q, K, V), an MLP a pair (W_1, W_2). `build` load
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from driftformer.models.relu_transformer import ReLULayer, ReLUTransformer, causal
 
@@ -59,6 +60,24 @@ class Sizes:
         return f"D={self.width}, M={self.heads}, L={self.layers}, D'={self.hidden}"
 
 
+class Coordinates(dict[str, slice]):
+    """The named entries of a token, one after the other, given how many numbers each has, and matrices about them."""
+
+    def __init__(self, sizes: Mapping[str, int]) -> None:
+        self.width = 0  # D
+        for name, size in sizes.items():
+            self[name] = slice(self.width, self.width + size)
+            self.width += size
+
+    def read(self, name: str, times: float = 1.0) -> Tensor:
+        """Rows that read an entry, `[size, D]`."""
+        return times * torch.eye(self.width, dtype=torch.double)[self[name]]
+
+    def move(self, source: str, target: str, times: float = 1.0) -> Tensor:
+        """The matrix that adds one entry to another, `[D, D]`."""
+        return self.read(target).T @ self.read(source, times)
+
+
 def linear(change: Tensor) -> Mlp:
     """An MLP that adds change·h to h, since ReLU(s) − ReLU(−s) = s; rows of zeros take no hidden units."""
     rows = change.abs().sum(dim=1) > 0
@@ -75,36 +94,30 @@ def slope_changes(knots: Tensor, values: Tensor) -> Tensor:
 def build(layers: Sequence[Layer], width: int) -> ReLUTransformer:
     """The transformer with these weights."""
     network = ReLUTransformer(width, 1, 0)
-    for index, layer in enumerate(layers):
-        network.layers.append(_layer(layer, width, index))
+    network.layers.extend(_layer(layer, width, index) for index, layer in enumerate(layers))
     return network.double().requires_grad_(False)
 
 
 def _layer(layer: Layer, width: int, index: int) -> ReLULayer:
-    heads = list(layer.heads) or [Head(_zeros(1, width), _zeros(1, width), _zeros(width, width))]
-    mlp = layer.mlp or Mlp(_zeros(1, width), _zeros(width, 1))
+    none, eye = torch.zeros(1, width, dtype=torch.double), torch.eye(width, dtype=torch.double)
+    heads = list(layer.heads) or [Head(none, none, torch.zeros_like(eye))]
+    mlp = layer.mlp or Mlp(none, none.T)
     written = [head.value.abs().sum(dim=1) > 0 for head in heads]  # the rows of V that are not zero
     size = max(*(len(head.query) for head in heads), *(int(rows.sum()) for rows in written))
-    built = ReLULayer(width, len(heads), index, head_size=size, hidden=mlp.first.shape[0]).double()
-    queries = torch.cat([_tall(head.query, size) for head in heads])
-    keys = torch.cat([_tall(head.key, size) for head in heads])
-    values = torch.cat([_tall(head.value[rows], size) for head, rows in zip(heads, written, strict=True)])
-    places = torch.cat([_tall(torch.eye(width, dtype=torch.double)[rows], size) for rows in written])
+
+    def stacked(*matrices: Tensor) -> Tensor:
+        """One below the other, each with rows of zeros up to `size`."""
+        return torch.cat([functional.pad(rows, (0, 0, 0, size - len(rows))) for rows in matrices])
+
+    values = [head.value[rows] for head, rows in zip(heads, written, strict=True)]
+    built = ReLULayer(width, len(heads), index, head_size=size, hidden=len(mlp.first)).double()
     with torch.no_grad():
-        built.queries_keys_values.weight.copy_(torch.cat([queries, keys, values]))
-        built.out.weight.copy_(places.T)
+        queries_keys = (*(head.query for head in heads), *(head.key for head in heads))
+        built.queries_keys_values.weight.copy_(stacked(*queries_keys, *values))
+        built.out.weight.copy_(stacked(*(eye[rows] for rows in written)).T)
         built.first.weight.copy_(mlp.first)
         built.second.weight.copy_(mlp.second)
     return built
-
-
-def _tall(rows: Tensor, size: int) -> Tensor:
-    """A matrix padded with rows of zeros to `size` rows."""
-    return torch.cat([rows, _zeros(size - rows.shape[0], rows.shape[1])])
-
-
-def _zeros(*shape: int) -> Tensor:
-    return torch.zeros(*shape, dtype=torch.double)
 
 
 def run(network: ReLUTransformer, tokens: Tensor) -> Tensor:
@@ -121,10 +134,10 @@ def apply(layers: Sequence[Layer], tokens: Tensor) -> Tensor:
 
 def sizes(layers: Sequence[Layer]) -> Sizes:
     """D, L, M, D' and the norm |||θ||| of Section 2.2."""
-    matrices = [head.query for layer in layers for head in layer.heads]
-    matrices += [layer.mlp.first for layer in layers if layer.mlp is not None]
+    reads = [head.query for layer in layers for head in layer.heads]
+    reads += [layer.mlp.first for layer in layers if layer.mlp is not None]
     return Sizes(
-        width=matrices[0].shape[1],
+        width=reads[0].shape[1],
         layers=len(layers),
         heads=max(len(layer.heads) for layer in layers),
         hidden=max(layer.hidden for layer in layers),
@@ -134,11 +147,10 @@ def sizes(layers: Sequence[Layer]) -> Sizes:
 
 def _norm(layer: Layer) -> float:
     """One layer's part of |||θ|||."""
-    largest = max((max(_operator(head.query), _operator(head.key)) for head in layer.heads), default=0.0)
-    values = sum(_operator(head.value) for head in layer.heads)
-    mlp = 0.0 if layer.mlp is None else _operator(layer.mlp.first) + _operator(layer.mlp.second)
-    return largest + values + mlp
 
+    def operator(matrix: Tensor) -> float:
+        return float(torch.linalg.matrix_norm(matrix, ord=2))
 
-def _operator(matrix: Tensor) -> float:
-    return float(torch.linalg.matrix_norm(matrix, ord=2))
+    largest = max((max(operator(head.query), operator(head.key)) for head in layer.heads), default=0.0)
+    values = sum(operator(head.value) for head in layer.heads)
+    return largest + values + (0.0 if layer.mlp is None else operator(layer.mlp.first) + operator(layer.mlp.second))

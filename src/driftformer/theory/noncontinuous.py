@@ -6,40 +6,102 @@ order; σ1 and σ2 keep those of the active order. The environment answers; furt
 the tests. Around this runs Algorithm 2's loop over blocks: a block that ends is followed by one of twice its length, a
 failed test by one of a single round. (The definition itself has one fixed block; "a new 2^n-length block" after a
 failure contradicts Algorithm 2.) A horizon that is not a sum of whole blocks simply ends, as the text says.
+docs/theory.md lists what is not done by weights.
 
-Not done by weights: the base algorithm; passing one part's output to the next part's input, which is linear except for
-"an instance of order i ends now" (live, and the last round of its block); and a restart, which here begins a new block
-with tokens of its own, so that RM has nothing left to erase (it is checked by itself).
+What it must equal is the MASTER agent on the same small problem, given the random numbers that the network made.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from types import SimpleNamespace
+from typing import Any, cast
 
 import torch
+from torch import Tensor
+from torch.nn import functional
 
+from driftformer.agents.base import Agent, ProblemShape
 from driftformer.agents.master import Master
 from driftformer.models.relu_transformer import ReLUTransformer
-from driftformer.theory.agent_reference import OneProblemAgent, Round, SmallProblem
-from driftformer.theory.constructions import (
-    bernoulli_masks,
-    held_numbers,
-    ranks,
-    sigma1,
-    sigma2,
-    stationarity_tests,
-    sums,
-)
+from driftformer.problem import Observation
+from driftformer.randomness import Stream
+from driftformer.theory import scheduler, testing
 from driftformer.theory.network import Layer, Mlp, Sizes, build, run, sizes
 from driftformer.theory.tokens import Layout, empty_tokens
 
 SHARPNESS = 1e5
-"""k of all indicators: see `constructions/indicator.py`."""
+"""k of all indicators: see `scheduler.indicator`."""
 TIE = 1e-9
 """Ranks are fractions and may equal a threshold such as ½. Rounding must not decide then: a tie is not below."""
 CEILING = 100.0
 """C in C − U: above every auxiliary value."""
+
+
+@dataclass(frozen=True)
+class SmallProblem:
+    """A small linear bandit whose parameter changes halfway."""
+
+    features: Tensor  # [T, A, d]
+    noise: Tensor  # [T, orders] from which the network makes its random numbers
+    parameters: Tensor  # [2, d]
+    errors: Tensor  # [T]
+
+    def reward(self, t: int, arm: int) -> float:
+        """The reward of an arm in a round, both counted from 0."""
+        now = t * 2 // len(self.features)
+        return float(self.features[t, arm] @ self.parameters[now] + self.errors[t])
+
+
+def small_problem(horizon: int, seed: int, arms: int = 4, dim: int = 3) -> SmallProblem:
+    generator = torch.Generator().manual_seed(seed)
+    return SmallProblem(
+        features=torch.rand(horizon, arms, dim, generator=generator, dtype=torch.double) * 2 - 1,
+        noise=torch.rand(horizon, horizon.bit_length(), generator=generator, dtype=torch.double),
+        parameters=torch.randn(2, dim, generator=generator, dtype=torch.double),
+        errors=torch.randn(horizon, generator=generator, dtype=torch.double) * 0.3,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """What happened in one round."""
+
+    n: int  # the order of the block
+    order: int  # the active order
+    arm: int
+    bound: float  # U_t
+    earned: float  # the block's sum of rewards
+    excess: float  # the block's sum of r̃ − r
+    failed: bool
+    coins: Tensor  # [n+1] the random number of each order
+
+    def __eq__(self, other: object) -> bool:
+        """The same block, order, arm and verdict, and the same numbers up to rounding."""
+        if not isinstance(other, Round):
+            return NotImplemented
+        choices = [(one.n, one.order, one.arm, one.failed) for one in (self, other)]
+        numbers = [(one.bound, one.earned, one.excess) for one in (self, other)]
+        return choices[0] == choices[1] and all(abs(a - b) < 1e-8 for a, b in zip(*numbers, strict=True))
+
+
+class OneProblemAgent:
+    """An agent in a single problem: plain arms and rewards instead of batches."""
+
+    def __init__(self, agent: Agent, features: Tensor) -> None:
+        horizon, arms, dim = features.shape
+        self._agent = agent
+        self.state = agent.init(ProblemShape(1, horizon, arms, dim, features.device, features.dtype))
+
+    def act(self, offered: Tensor, stream: Stream | None = None) -> tuple[int, Any]:
+        """The arm among those offered `[A, d]`, and the agent's info; without a stream it must not need chance."""
+        arm, info = self._agent.act(self.state, Observation(offered.unsqueeze(0)), cast(Stream, stream))
+        return int(arm), info
+
+    def update(self, offered: Tensor, arm: int, reward: float, info: Any) -> None:
+        played, paid = torch.tensor([arm]), torch.tensor([reward], dtype=offered.dtype)
+        self.state = self._agent.update(self.state, Observation(offered.unsqueeze(0)), played, paid, info)
 
 
 @dataclass(frozen=True)
@@ -51,48 +113,32 @@ class BlockNetwork:
     horizon: int
 
     @cached_property
-    def flags(self) -> list[Layer]:
-        """From noise to flags, with a copy of them that σ2 will not touch; ReLU leaves a flag as it is."""
-        rand, live = self.layout.units("rand"), self.layout.units("live")
-        return [
-            ranks.build(self.layout, SHARPNESS),
-            held_numbers.build(self.layout),
-            bernoulli_masks.build(self.layout, self.master.rho, SHARPNESS),
-            Layer(mlp=Mlp(rand, live.T)),
-        ]
-
-    @cached_property
-    def schedule(self) -> list[Layer]:
-        return [sigma1.build(self.layout), sigma2.build(self.layout)]
-
-    @cached_property
-    def sums(self) -> list[Layer]:
-        return [sums.build(self.layout)]
-
-    @cached_property
-    def tests(self) -> list[Layer]:
-        return stationarity_tests.build(self.layout.n, self.rho_hat, CEILING, SHARPNESS)
+    def parts(self) -> dict[str, list[Layer]]:
+        """The layers of each part: ranks of noise, from ranks to flags, the schedule, the sums, the tests."""
+        layout = self.layout
+        copy = Mlp(layout.units("rand"), layout.units("live").T)  # which σ2 will not touch; ReLU leaves a flag as it is
+        masks = scheduler.masks(layout, self.master.rho, SHARPNESS)
+        return {
+            "ranks": [scheduler.ranks(layout, SHARPNESS)],
+            "flags": [scheduler.held(layout), masks, Layer(mlp=copy)],
+            "schedule": [scheduler.sigma1(layout), scheduler.sigma2(layout)],
+            "sums": [testing.sums(layout)],
+            "tests": testing.tests(layout.n, self.rho_hat, CEILING, SHARPNESS),
+        }
 
     def rho_hat(self, t: int) -> float:
         return self.master.rho_hat(t, self.horizon)
 
     @cached_property
     def networks(self) -> dict[str, ReLUTransformer]:
-        width = self.layout.width
-        built = {name: build(getattr(self, name), width) for name in ("flags", "schedule", "sums")}
-        tests = build(self.tests, stationarity_tests.coordinates(self.layout.n).width)
-        return built | {"ranks": build(self.flags[:1], width), "tests": tests}
+        widths = dict.fromkeys(self.parts, self.layout.width)
+        widths["tests"] = testing.coordinates(self.layout.n).width
+        return {name: build(layers, widths[name]) for name, layers in self.parts.items()}
 
     @property
     def sizes(self) -> Sizes:
-        """Of all layers that work on tokens, and of the tests."""
-        tokens, tests = sizes([*self.flags, *self.schedule, *self.sums]), sizes(self.tests)
-        return replace(
-            tokens,
-            layers=tokens.layers + tests.layers,
-            hidden=max(tokens.hidden, tests.hidden),
-            norm=max(tokens.norm, tests.norm),
-        )
+        """Of all layers, those of the tests included; D is that of the tokens."""
+        return sizes([layer for layers in self.parts.values() for layer in layers])
 
 
 @lru_cache(maxsize=32)
@@ -117,7 +163,8 @@ class _Block:
         """Round t of the block, from 0."""
         layout, networks = self._layout, self._network.networks
         features = self._problem.features[self._first + t]
-        flagged = run(networks["flags"], self._tokens[:, : t + 1])
+        ranked = run(networks["ranks"], self._tokens[:, : t + 1])
+        flagged = run(networks["flags"], ranked)
         live = (flagged[0, t, layout.places("live")] > 0.5).tolist()
         acted = {}
         for order in (order for order in layout.orders if live[order]):
@@ -128,13 +175,12 @@ class _Block:
             flagged[0, t, layout.place("auxiliary", order)] = float(acted[order].auxiliary_value)
         scheduled = run(networks["schedule"], flagged)[0, t]
         (active,) = (order for order in layout.orders if scheduled[layout.place("rand", order)] > 0.5)
-        chosen = torch.stack([scheduled[layout.x(order)] for order in layout.orders]).sum(dim=0)
-        arm = int((features - chosen).abs().sum(dim=1).argmin())
+        arm = int((features - scheduler.decompressed(scheduled, layout)).abs().sum(dim=1).argmin())
         auxiliary = float(scheduled[layout.places("auxiliary")].sum())
         reward = self._problem.reward(self._first + t, arm)
         self._instances[active].update(features, arm, reward, acted[active])
         earned, excess, failed = self._test(t, live, auxiliary, reward)
-        coins = run(networks["ranks"], self._tokens[:, : t + 1])[0, t, layout.places("rand")] + TIE
+        coins = ranked[0, t, layout.places("rand")] + TIE
         return Round(layout.n, active, arm, CEILING - self._stored_bound, earned, excess, failed, coins)
 
     def _test(self, t: int, live: list[bool], auxiliary: float, reward: float) -> tuple[float, float, bool]:
@@ -145,7 +191,7 @@ class _Block:
         summed = run(networks["sums"], self._outcomes[None, : t + 1])[0, t]
         earned, promised = (float(summed[layout.place(name)]) for name in ("reward_sum", "auxiliary_sum"))
         lengths = torch.tensor([2**order for order in layout.orders])
-        at = stationarity_tests.coordinates(layout.n)
+        at = testing.coordinates(layout.n)
         vector = torch.zeros(at.width, dtype=torch.double)
         vector[at["average"]] = summed[layout.places("window_sum")] / lengths
         vector[at["ends"]] = (torch.tensor(live) & ((t + 1) % lengths == 0)).double()
@@ -169,4 +215,24 @@ def play_by_weights(master: Master, problem: SmallProblem) -> list[Round]:
             if played[-1].failed:
                 break
         n = 0 if played[-1].failed else n + 1
+    return played
+
+
+def play_with_agent(master: Master, problem: SmallProblem, coins: list[Tensor]) -> list[Round]:
+    """The problem as the MASTER agent plays it with these random numbers."""
+    agent, rows, played = OneProblemAgent(master, problem.features), iter(coins), []
+
+    def uniform(count: int) -> Tensor:
+        """The prepared numbers of one round; orders that a block lacks never start."""
+        row = next(rows)
+        return functional.pad(row, (0, count - len(row)), value=1.0).unsqueeze(0)
+
+    stream = cast(Stream, SimpleNamespace(uniform=uniform))
+    for t, offered in enumerate(problem.features):
+        arm, info = agent.act(offered, stream)
+        reward, value, before = problem.reward(t, arm), float(info.auxiliary_value), agent.state
+        agent.update(offered, arm, reward, info)
+        after, bound = agent.state.happened, min(float(before.lowest), value)
+        earned, excess = float(before.earned) + reward, float(before.hoped) + value - reward
+        played.append(Round(int(before.n), int(after.order), arm, bound, earned, excess, bool(after.failed), coins[t]))
     return played

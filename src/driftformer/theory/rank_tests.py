@@ -1,4 +1,4 @@
-"""Are ranks random? Tests of uniformity and independence for the numbers that `constructions/ranks.py` makes from data.
+"""Are ranks random? Tests of uniformity and independence for the numbers that `scheduler.ranks` makes from data.
 
 Each position has its own discrete distribution, so positions are tested one by one: χ² against the uniform distribution
 on {0, …, (i−1)/i}, and χ² of independence for pairs of positions. Bonferroni's rule turns the p-values into one: the

@@ -16,7 +16,7 @@ N = 4
 """Blocks of 2^4 rounds."""
 
 
-def check_theory(folder: Path, on_check: Callable[[str], None] | None = None) -> None:
+def check_theory(folder: Path, on_check: Callable[[str], object] = lambda name: None) -> None:
     """Draw and run whatever the folder does not have yet; `on_check` is told the name of each check before it runs."""
     figures: dict[str, Callable[[Path], None]] = {
         "overview.svg": lambda path: draw_overview(N, path),

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from driftformer.errors import require_count
-from driftformer.theory.coordinates import Coordinates
+from driftformer.theory.network import Coordinates, Head
 
 ORDER_ENTRIES = ("length", "window_sum", "rand", "lower_sum", "auxiliary")
 """What follows x in the block of each order."""
@@ -72,8 +72,7 @@ class Layout:
 
     def place(self, name: str, order: int | None = None) -> int:
         """The coordinate of a single entry."""
-        place: int = self._at[name if order is None else f"{name}{order}"].start
-        return place
+        return int(self._at[name if order is None else f"{name}{order}"].start)
 
     def places(self, name: str) -> list[int]:
         """The coordinates of an entry that every order has."""
@@ -87,19 +86,21 @@ class Layout:
         """Rows `[n+1, D]` that read an entry of every order."""
         return torch.eye(self.width, dtype=torch.double)[self.places(name)]
 
-    @property
-    def slope(self) -> float:
-        """Γ: large enough for −Γ(t − k) to make the score of every earlier round negative, whatever the flags."""
-        return 2.0 * (self.n + 2) * self.rounds
+    def attend_to_itself(self, weight: Tensor, value: Tensor) -> Head:
+        """Add ⟨weight, h_t⟩·V h_t to token t, for a weight ≥ 0: the score is t·⟨weight, h_k⟩ − Γ(t − k).
+
+        Γ is large enough to make the score of every earlier round negative, whatever the flags.
+        """
+        one, now, slope = self.unit("one"), self.unit("t"), 2.0 * (self.n + 2) * self.rounds  # slope is Γ
+        return Head(torch.stack([now, now, one]), torch.stack([weight, -slope * one, slope * now]), value)
 
 
 def empty_tokens(layout: Layout, batch: int) -> Tensor:
     """The tokens of a block with all that is known beforehand: lengths, rounds and positions; `[B, 2^n, D]`."""
     tokens = torch.zeros(batch, layout.rounds, layout.width, dtype=torch.double)
     t = torch.arange(1, layout.rounds + 1, dtype=torch.double)
-    known = {"one": torch.ones_like(t), "t": t, "t_squared": t * t, "block_length": torch.full_like(t, layout.rounds)}
-    for name, value in known.items():
-        tokens[..., layout.place(name)] = value
+    places = [layout.place(name) for name in ("one", "block_length", "t", "t_squared")]
+    tokens[..., places] = torch.stack([torch.ones_like(t), torch.full_like(t, layout.rounds), t, t * t], dim=1)
     for order in layout.orders:
         start = t - (t - 1) % 2**order
         tokens[..., layout.place("length", order)] = 2**order

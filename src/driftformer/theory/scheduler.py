@@ -1,0 +1,235 @@
+"""The window scheduler by weights (`appx-approx-rand-gen`, `-sig1`, `-sig2`): noise, random numbers, flags, σ1 and σ2.
+
+A construction is a function that returns weights; the function `exact_…` next to it is what they must compute. All are
+exact, but for the ramp of `indicators`. docs/theory.md tells where the text differs and why.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from driftformer.errors import InputError
+from driftformer.theory.bounds import Rho
+from driftformer.theory.network import Head, Layer, Mlp, linear, slope_changes
+from driftformer.theory.tokens import Layout
+
+
+def exact_indicator(x: Tensor) -> Tensor:
+    return (x > 0).to(x.dtype)
+
+
+def indicator(x: Tensor, k: float) -> Tensor:
+    """1[x > 0] from two ReLUs, ReLU(kx) − ReLU(kx − 1), exact outside the ramp 0 < x < 1/k.
+
+    The text lets k go to infinity. In floating point the difference of two numbers near kx loses digits, which bounds k
+    too: in float64 the error is 1e-10 for k = 10⁵ and 1e-8 for k = 10⁸.
+    """
+    return torch.relu(k * x) - torch.relu(k * x - 1)
+
+
+def ramp_share(x: Tensor, k: float) -> float:
+    """The share of inputs inside the ramp."""
+    return float(((x > 0) & (k * x < 1)).double().mean())
+
+
+def indicators(reads: Tensor, one: Tensor, writes: Tensor, k: float) -> Mlp:
+    """Add 1[⟨reads_i, h⟩ > 0] to the entry of writes_i, rows `[m, D]` each: two hidden units per row.
+
+    `one` `[D]` reads the constant.
+    """
+    first = torch.stack([k * reads, k * reads - one], dim=1).flatten(0, 1)  # [2m, D]
+    return Mlp(first, torch.stack([writes, -writes], dim=1).flatten(0, 1).T)
+
+
+def exact_ranks(noise: Tensor) -> Tensor:
+    """The sequential ranks of noise `[B, T]`, as shares of the rounds so far."""
+    earlier = noise.unsqueeze(1) < noise.unsqueeze(2)  # [B, i, j]: z_j < z_i
+    rounds = torch.arange(1, noise.shape[1] + 1, dtype=noise.dtype)
+    return earlier.tril().to(noise.dtype).sum(dim=2) / rounds
+
+
+def full_sequence_ranks(noise: Tensor) -> Tensor:
+    """The text's version: ranks among all rounds, a permutation: each is uniform, but they are not independent."""
+    return (noise.unsqueeze(1) < noise.unsqueeze(2)).to(noise.dtype).mean(dim=2)
+
+
+def ranks(layout: Layout, k: float) -> Layer:
+    """Random numbers from data: 2(n+1) heads whose scores are k(z_i − z_j) and k(z_i − z_j) − 1, an empirical CDF.
+
+    In the causal layer, normalised by 1/i, token i gets (1/i)·#{j < i: z_j < z_i}: the sequential rank of its noise.
+    For independent continuous noise, sequential ranks are independent (Rényi), and that of token i is uniform on {0,
+    1/i, …, (i−1)/i}. The first rounds are therefore coarse: token 1 always gets 0.
+
+    Every order needs noise of its own: orders that share a coordinate would always start together. Equal noise
+    (features of fixed arms) gives equal ranks, which are not random, so the noise must be an input of its own, as it is
+    here.
+    """
+    one = layout.unit("one")
+    heads = []
+    for order in layout.orders:
+        noise = layout.unit("noise", order)
+        value = torch.outer(layout.unit("rand", order), one)
+        key = torch.stack([one, k * noise, one])
+        for offset, sign in ((0.0, 1.0), (-1.0, -1.0)):
+            query = torch.stack([k * noise, -one, offset * one])
+            heads.append(Head(query, key, sign * value))
+    return Layer(heads)
+
+
+def exact_held(numbers: Tensor) -> Tensor:
+    """Numbers `[B, T, n+1]`, each replaced by that of the round in which its order's block began."""
+    rounds = torch.arange(numbers.shape[1])
+    held = [numbers[:, rounds - rounds % 2**order, order] for order in range(numbers.shape[2])]
+    return torch.stack(held, dim=2)
+
+
+def held(layout: Layout) -> Layer:
+    """Hold each order's number over its blocks, which Step 2 of `appx-approx-sig1` only postulates.
+
+    Token t takes the number of the token at which its order-i block began. With x = k − start(t), the sum ReLU(x+1) −
+    2·ReLU(x) + ReLU(x−1) is 1 at x = 0 and 0 at every other integer: three heads fetch the new number, without a ramp,
+    and one removes the old. Their scores are t times that, which undoes the layer's 1/t; they are products of entries
+    of two tokens because t and t·start(t) are in the input. (The text has t ≡ 1 mod 2 where blocks begin at t ≡ 1 mod
+    2^i.)
+    """
+    one, now = layout.unit("one"), layout.unit("t")
+    heads = []
+    for order in layout.orders:
+        rand = layout.unit("rand", order)
+        value = torch.outer(rand, rand)
+        key = torch.stack([now, one, one])
+        for shift, sign in ((1.0, 1.0), (0.0, -2.0), (-1.0, 1.0)):
+            query = torch.stack([now, -layout.unit("t_times_start", order), shift * now])
+            heads.append(Head(query, key, sign * value))
+        heads.append(layout.attend_to_itself(one, -value))
+    return Layer(heads)
+
+
+def thresholds(n: int, rho: Rho) -> Tensor:
+    """ρ(2^n)/ρ(2^i) of all orders, `[n+1]`."""
+    return torch.tensor([rho(2**n) / rho(2**order) for order in range(n + 1)], dtype=torch.double)
+
+
+def exact_masks(numbers: Tensor, rho: Rho) -> Tensor:
+    """The flags of random numbers `[B, T, n+1]`. The highest order's threshold is 1, above every rank."""
+    return (numbers < thresholds(numbers.shape[2] - 1, rho)).to(numbers.dtype)
+
+
+def masks(layout: Layout, rho: Rho, k: float) -> Layer:
+    """Bernoulli masks (Step 1 of `appx-approx-sig1`): each order's number becomes its flag, 1[rand < ρ(2^n)/ρ(2^i)].
+
+    For a given n the threshold of each order is a constant, so no product is needed: two hidden units write the flag,
+    one removes the number.
+    """
+    one, rand = layout.unit("one"), layout.units("rand")  # [D], [n+1, D]
+    flags = indicators(thresholds(layout.n, rho).unsqueeze(1) * one - rand, one, rand, k)
+    # A rank is never negative, so ReLU(rand) = rand.
+    return Layer(mlp=Mlp(torch.cat([flags.first, rand]), torch.cat([flags.second, -rand.T], dim=1)))
+
+
+def square(x: Tensor, pieces: int) -> Tensor:
+    """x² on [0, 2] by straight pieces between equally spaced knots: one ReLU per piece."""
+    knots = torch.linspace(0, 2, pieces + 1, dtype=x.dtype)
+    return (torch.relu(x.unsqueeze(-1) - knots[:-1]) * slope_changes(knots, knots**2)).sum(-1)
+
+
+def product(x: Tensor, y: Tensor, pieces: int) -> Tensor:
+    """The text's way to flags compares ρ(2^n) with an approximate rand·ρ(2^i): xy on [0, 1]² as ((x+y)² − x² − y²)/2.
+
+    It has 3·pieces hidden units, and its error is at most 1.5/pieces².
+    """
+    return (square(x + y, pieces) - square(x, pieces) - square(y, pieces)) / 2
+
+
+def largest_product_error(pieces: int) -> float:
+    """The largest error of `product` on a grid of [0, 1]²."""
+    grid = torch.linspace(0, 1, 201, dtype=torch.double)
+    x, y = torch.meshgrid(grid, grid, indexing="ij")
+    return float((product(x, y, pieces) - x * y).abs().max())
+
+
+def pieces_for(error: float) -> int:
+    """How many pieces make the product that accurate: O(1/√ε), fewer than the text's O(1/ε)."""
+    return max(1, int((1.5 / error) ** 0.5) + 1)
+
+
+def exact_sigma1(tokens: Tensor, layout: Layout) -> Tensor:
+    """The block of every order times its flag."""
+    masked = tokens.clone()
+    for order in layout.orders:
+        masked[..., layout.block(order)] *= tokens[..., layout.place("rand", order)].unsqueeze(-1)
+    return masked
+
+
+def projection(layout: Layout, order: int) -> Tensor:
+    """P_m, which keeps the block of one order."""
+    keep = torch.zeros(layout.width, dtype=torch.double)
+    keep[layout.block(order)] = 1.0
+    return torch.diag(keep)
+
+
+def sigma1(layout: Layout) -> Layer:
+    """σ1, the masking operator (`def-sig1`, Step 2 of `appx-approx-sig1`): blocks without an instance become zero.
+
+    The flag is on the key's side and the query carries t: the score t·(1 − B_{m,k}) − Γ(t − k) is negative for every k
+    < t once Γ is large enough, and at k = t it is t·(1 − B_{m,t}), whose factor t undoes the 1/t. With the value −P_m h
+    the residual leaves B·P_m h: exact, without a ramp, and with one head per order instead of the text's two.
+    """
+    absent = layout.unit("one") - layout.units("rand")  # [n+1, D] reads 1 − B
+    return Layer([layout.attend_to_itself(absent[order], -projection(layout, order)) for order in layout.orders])
+
+
+def exact_sigma2(tokens: Tensor, layout: Layout) -> Tensor:
+    """Zero the blocks above the lowest order whose flag is set."""
+    selected = tokens.clone()
+    taken = torch.zeros_like(tokens[..., 0], dtype=torch.bool)
+    for order in layout.orders:
+        selected[..., layout.block(order)] *= (~taken).to(tokens.dtype).unsqueeze(-1)
+        taken = taken | (tokens[..., layout.place("rand", order)] > 0.5)
+    return selected
+
+
+def sigma2(layout: Layout) -> Layer:
+    """σ2, the selection operator (`def-sig2`, `appx-approx-sig2`): only the lowest live order keeps its block.
+
+    C = Σ_{p<m} B_p is an integer, and −C + ReLU(C − 1) is 0 where no lower order is live and −1 where one is. Two heads
+    for every order but the lowest, which nothing can mask, with scores t·C − Γ(t − k) and t·C − t − Γ(t − k). (The text
+    decides from sums of auxiliary values f; but f may be zero, and the sums include those of orders that are not live.)
+    """
+    one, rand = layout.unit("one"), layout.units("rand")
+    heads = []
+    for order in layout.orders[1:]:
+        lower, keep = rand[:order].sum(dim=0), projection(layout, order)
+        heads += [layout.attend_to_itself(lower, -keep), layout.attend_to_itself(lower - one, keep)]
+    return Layer(heads)
+
+
+def compression_matrix(d: int, parts: int, width: int) -> Tensor:
+    """W_comp of `appx-motiv-non-cont-tf`, the same for every part: `[D/(n+1), D]`. W_decomp is its transpose.
+
+    Each part of a token of D numbers has D/(n+1) of them, so W_decomp·W_comp has rank at most D/(n+1) and cannot be
+    close to I_D, as the text asks. It need not be: the data h has d numbers, and the identity is only needed on the
+    subspace that they span. With h in the first d coordinates and d ≤ D/(n+1), W_comp moves them into a part and
+    W_decomp back.
+    """
+    size = width // parts
+    if d > size:
+        raise InputError(f"d is {d}, but each of {parts} parts of a {width}-number token holds {size}; widen the token")
+    matrix = torch.zeros(size, width, dtype=torch.double)
+    matrix[:d, :d] = torch.eye(d, dtype=torch.double)
+    return matrix
+
+
+def compressed(layout: Layout) -> list[Layer]:
+    """A regular transformer: copy the data of order 0's part to all others, then apply σ1 and σ2 to the parts."""
+    change = torch.zeros(layout.width, layout.width, dtype=torch.double)
+    for order in layout.orders[1:]:
+        change[layout.x(order), layout.x(0)] = torch.eye(layout.d, dtype=torch.double)
+    copy = [Layer(mlp=linear(change))] if layout.n else []
+    return [*copy, sigma1(layout), sigma2(layout)]
+
+
+def decompressed(tokens: Tensor, layout: Layout) -> Tensor:
+    """The sum of all parts, `[…, d]`: after σ1 and σ2 at most one is nonzero, the selected trajectory."""
+    return torch.stack([tokens[..., layout.x(order)] for order in layout.orders]).sum(dim=0)
