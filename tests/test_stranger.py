@@ -161,6 +161,29 @@ def test_they_are_simulated_tabulated_plotted_stored_and_loaded(tmp_path: Path) 
         df.evaluate(df.make_env("clinic", horizon=20), AGENTS, runs=64, seed=1, out=tmp_path / "run")
 
 
+def test_it_is_a_case_of_an_experiment_and_stands_in_the_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from driftformer.experiments import EXPERIMENTS, reproduce
+    from driftformer.experiments.base import Case, Experiment
+    from driftformer.report import write_report
+
+    ward = Case("ward", "A ward", ClinicOptions(), ("random", "linucb", "doctor"))
+    small = Case("small", "A small ward", ClinicOptions(arms=2), ("random", "doctor"))
+    mine = Experiment(name="clinics", title="Clinics", question="Who cures more?", cases=(ward, small))
+    monkeypatch.setitem(EXPERIMENTS, "clinics", mine)
+    monkeypatch.setattr(reproduce, "NAMES", (*reproduce.NAMES, "clinics"))
+    monkeypatch.setattr(reproduce, "SINGLE_RUNS", ())  # of our own worlds: they take half a minute
+    reproduce.reproduce(["clinics"], tmp_path, runs=64)
+    reproduce.draw_experiments(tmp_path)
+    page = write_report(tmp_path).read_text()
+    assert "Who cures more?" in page
+    assert "A small ward" in page
+    regret = df.load_result(tmp_path / "clinics" / "ward").summary.agents["doctor"].regret_mean
+    assert f"{regret:.1f}" in page
+    assert (tmp_path / "figures" / "clinics.png").exists()
+
+
 def test_workers_give_the_same_bits(tmp_path: Path) -> None:
     alone, shared = (df.evaluate("clinic", ["doctor"], runs=256, workers=workers) for workers in (1, 2))
     assert np.array_equal(alone.finals["doctor"], shared.finals["doctor"])
