@@ -1,15 +1,15 @@
 """A pretrained transformer as an agent: it reads what has happened so far and samples an arm (Equation alg-by-tf).
 
-Its state is a cache with one row per problem, so a round costs one or two tokens, and rows may begin again at any time:
-MASTER can wrap it like any other agent. Its auxiliary value is the probability that it gave the arm it chose, which is
-what Section 3 proposes for transformers.
+Its state is a cache, or a bank of statistics, with one row per problem, so no round is read twice, and rows may begin
+again at any time: MASTER can wrap it like any other agent. Its auxiliary value is the probability that it gave the arm
+it chose, which is what Section 3 proposes for transformers.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast, get_args
 
 import torch
 from torch import Tensor
@@ -18,6 +18,7 @@ from torch.nn import functional
 from driftformer.agents.base import ProblemShape
 from driftformer.agents.registry import policy_options
 from driftformer.errors import InputError, require_choice, require_real
+from driftformer.models.bank import Bank, Prediction, empty, learn, predict, statistics
 from driftformer.models.context import Context, begin, next_logits, record
 from driftformer.models.sampling import standard_gumbel
 from driftformer.policies import digest_of, folder_of
@@ -28,8 +29,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from driftformer.agents.online import Online
+    from driftformer.models.checkpoints import Policy
     from driftformer.models.configuration import PolicyConfig
     from driftformer.models.incontext import InContextPolicy
+    from driftformer.models.query import QueryPolicy
 
 Mode = Literal["sample", "greedy"]
 
@@ -38,6 +41,7 @@ Mode = Literal["sample", "greedy"]
 class InContextInfo:
     values: Tensor  # [B, A] log-probabilities
     auxiliary_value: Tensor  # [B] the chosen arm's probability
+    prediction: Prediction | None = None  # of the bank, in the query form
 
 
 @dataclass(frozen=True)
@@ -65,10 +69,14 @@ class InContext:
 
     @property
     def config(self) -> PolicyConfig:
-        return self.model(torch.device("cpu")).config
+        return self.network(torch.device("cpu")).config
 
     def model(self, device: torch.device, dtype: torch.dtype = torch.float32) -> InContextPolicy:
-        """The transformer itself."""
+        """The transformer itself, in the paper's or the pointer form."""
+        return cast("InContextPolicy", self.network(device, dtype))
+
+    def network(self, device: torch.device, dtype: torch.dtype = torch.float32) -> Policy:
+        """The network, of whatever form."""
         return _load(self.source, self.weights, device, dtype)
 
     def online(self, seed: int = 0, state: Path | str | None = None) -> Online:
@@ -77,8 +85,10 @@ class InContext:
 
         return Online(self, seed) if state is None else Online.restore(self, state)
 
-    def init(self, shape: ProblemShape) -> Context:
+    def init(self, shape: ProblemShape) -> Context | Bank:
         config = self.config
+        if config.form == "query":
+            return empty(shape.batch, shape.dim, shape.device, shape.dtype)
         limits = {"horizon": config.horizon, "dim": config.dim}
         limits |= {"arms": config.arms} if config.form == "paper" else {}
         for size, most in limits.items():
@@ -90,20 +100,30 @@ class InContext:
                 )
         return begin(self.model(shape.device, shape.dtype), shape.batch, shape.horizon)
 
-    def act(self, state: Context, observation: Observation, rng: Stream) -> tuple[Tensor, InContextInfo]:
-        action_set = observation.action_set
-        policy = self.model(action_set.device, action_set.dtype)
-        logits = observation.masked(padded_logits(policy, state, action_set)) / self.temperature  # [B, A]
+    def act(self, state: Context | Bank, observation: Observation, rng: Stream) -> tuple[Tensor, InContextInfo]:
+        action_set, prediction = observation.action_set, None
+        policy = self.network(action_set.device, action_set.dtype)
+        if isinstance(state, Bank):
+            prediction = predict(state, action_set, observation.offered)
+            known = statistics(state, prediction, observation.offered)
+            logits = cast("QueryPolicy", policy)(known, observation.offered).logits
+        else:
+            logits = padded_logits(cast("InContextPolicy", policy), state, action_set)
+        logits = observation.masked(logits) / self.temperature  # [B, A]
         chosen = logits
         if self.mode == "sample":
             chosen = logits + standard_gumbel(rng.uniform(action_set.shape[1]))
         arm = chosen.argmax(dim=1)
         values = logits.log_softmax(dim=1)
-        return arm, InContextInfo(values, pick(values, arm).exp())
+        return arm, InContextInfo(values, pick(values, arm).exp(), prediction)
 
     def update(
-        self, state: Context, observation: Observation, arm: Tensor, reward: Tensor, info: InContextInfo
-    ) -> Context:
+        self, state: Context | Bank, observation: Observation, arm: Tensor, reward: Tensor, info: InContextInfo
+    ) -> Context | Bank:
+        if isinstance(state, Bank):
+            assert info.prediction is not None
+            learn(state, info.prediction, arm, reward)
+            return state
         x = functional.pad(observation.features(arm), (0, state.x.shape[1] - observation.action_set.shape[2]))
         return record(state, x, arm, reward, torch.ones_like(reward))
 
@@ -117,7 +137,7 @@ def padded_logits(policy: InContextPolicy, context: Context, action_set: Tensor)
 
 
 @lru_cache(maxsize=8)
-def _load(source: str, weights: str, device: torch.device, dtype: torch.dtype) -> InContextPolicy:
+def _load(source: str, weights: str, device: torch.device, dtype: torch.dtype) -> Policy:
     from driftformer.models.checkpoints import read_policy
     from driftformer.models.incontext import placed
 

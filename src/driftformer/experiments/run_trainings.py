@@ -20,7 +20,7 @@ from driftformer.experiments.trainings import Training, TrainingExperiment
 from driftformer.models.checkpoints import read_policy
 from driftformer.models.incontext import placed
 from driftformer.pretraining.dataset import collect_dataset
-from driftformer.pretraining.play import Player
+from driftformer.pretraining.query import player_of
 from driftformer.pretraining.recipes import Recipe, recipe_of
 from driftformer.pretraining.run import train
 from driftformer.pretraining.validation import Validation
@@ -47,7 +47,7 @@ def run_trainings(
         made = {"recipe": digest(asdict(recipe)), "trajectories": training.trajectories}
         if not path.exists():
             _train(training, recipe, folder, device, on_report)
-            player = Player(placed(read_policy(folder / "training" / "best"), torch.device(device), torch.float32))
+            player = player_of(placed(read_policy(folder / "training" / "best"), torch.device(device), torch.float32))
             shares = {world: _validation(world, scale, device).shares(player) for world in experiment.worlds[scale]}
             found = {world: _summary(share) for world, share in shares.items()}
             write_json(path, {"label": training.label, "value": training.value, "worlds": found, "made": made})

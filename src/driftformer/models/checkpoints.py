@@ -19,6 +19,7 @@ from torch import Tensor
 from driftformer.errors import InputError
 from driftformer.models.configuration import PolicyConfig
 from driftformer.models.incontext import InContextPolicy
+from driftformer.models.query import QueryPolicy
 from driftformer.policies import WEIGHTS
 from driftformer.storage.files import read_json, write_atomically
 from driftformer.storage.tensors import BrokenFile, parse_object, read_tensors, with_checksum
@@ -31,8 +32,16 @@ _NUMBERS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 SIZES = ("form", "backbone", "dim", "arms", "horizon", "layers", "heads", "width")
 
 
-def save_policy(policy: InContextPolicy, folder: Path, dtype: torch.dtype = torch.bfloat16) -> None:
-    """Write a policy, by default with two bytes per weight; `InContextPolicy.from_pretrained(folder)` reads it too."""
+Policy = InContextPolicy | QueryPolicy
+
+
+def new_policy(config: PolicyConfig) -> Policy:
+    """A policy of some form and size, with random weights."""
+    return QueryPolicy(config) if config.form == "query" else InContextPolicy(config)
+
+
+def save_policy(policy: Policy, folder: Path, dtype: torch.dtype = torch.bfloat16) -> None:
+    """Write a policy, by default with two bytes per weight; its class' `from_pretrained(folder)` reads it too."""
     weights = {name: value.detach().to("cpu", dtype).contiguous() for name, value in policy.state_dict().items()}
     config = PolicyConfig(**policy_sizes(policy.config), architectures=[type(policy).__name__], dtype=str(dtype)[6:])
     content = with_checksum(save(weights, metadata={"format": "pt"}), policy_sizes(config))
@@ -45,7 +54,7 @@ def policy_sizes(config: PolicyConfig) -> dict[str, Any]:
     return {name: getattr(config, name) for name in SIZES}
 
 
-def read_policy(folder: Path) -> InContextPolicy:
+def read_policy(folder: Path) -> Policy:
     """A policy in float32, ready to play; refuses one that is broken, of another kind, or has NaN weights."""
     config, path = _read_config(folder / CONFIG), folder / WEIGHTS
     if not path.exists():
@@ -65,7 +74,7 @@ def read_policy(folder: Path) -> InContextPolicy:
         claim = f"the {config.layers} layers that {CONFIG} claims"
         raise InputError(f"policy {path} has {len(weights)} tensors, too few for {claim}; {_AGAIN}")
     with torch.device("meta"):
-        policy = InContextPolicy(config)
+        policy = new_policy(config)
     expected, found = _shapes(policy.state_dict()), _shapes(weights)
     for name in [*expected, *found]:
         if expected.get(name) != found.get(name):

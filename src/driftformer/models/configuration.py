@@ -8,12 +8,12 @@ from transformers import PreTrainedConfig
 
 from driftformer.errors import InputError, require_choice, require_count
 
-Form = Literal["paper", "pointer"]
+Form = Literal["paper", "pointer", "query"]
 Backbone = Literal["gpt2", "relu"]
 
 
 def tokens_in(form: Form, rounds: int) -> int:
-    """The number of tokens in a trajectory: 2T−1 in the paper's form, T in the pointer form."""
+    """The number of tokens in a trajectory: 2T−1 in the paper's form, else T."""
     return 2 * rounds - 1 if form == "paper" else rounds
 
 

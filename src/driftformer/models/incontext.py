@@ -12,7 +12,7 @@ paper's form also in the arm's place among the others, and in r times that.
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import torch
 from torch import Tensor, nn
@@ -23,6 +23,8 @@ from driftformer.models import attention
 from driftformer.models.cache import KeyValues
 from driftformer.models.configuration import PolicyConfig
 from driftformer.models.relu_transformer import ReLUTransformer, causal
+
+Module = TypeVar("Module", bound=nn.Module)
 
 
 class InContextPolicy(PreTrainedModel):  # type: ignore[no-untyped-call]
@@ -118,7 +120,7 @@ class InContextPolicy(PreTrainedModel):  # type: ignore[no-untyped-call]
         return self.logits(hidden[:, :: self.config.tokens_per_round], features)
 
 
-def placed(policy: InContextPolicy, device: torch.device, dtype: torch.dtype) -> InContextPolicy:
+def placed(policy: Module, device: torch.device, dtype: torch.dtype) -> Module:
     """The same policy on a device and in a dtype."""
     nn.Module.to(policy, device=device, dtype=dtype)
     return policy

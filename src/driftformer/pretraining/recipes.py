@@ -18,8 +18,9 @@ class Recipe:
     """Problems to learn from: a mixture of pretraining/worlds.py, or any environment by name."""
     start: str | None = None
     """A policy of the same sizes whose weights it begins with, by name or folder; without one, random weights."""
-    form: Literal["paper", "pointer"] = "pointer"
-    """Two tokens per round and a fixed number of arms, or one token per round and any number of arms."""
+    form: Literal["paper", "pointer", "query"] = "pointer"
+    """Two tokens per round and a fixed number of arms, one token per round and any number of arms, or statistics of
+    every arm in any number of dimensions and any unit."""
     backbone: Literal["gpt2", "relu"] = "gpt2"
     """GPT-2, or the ReLU transformer of the paper's Section 2.2."""
     layers: int = 8
@@ -60,9 +61,14 @@ class Recipe:
     tuning_tokens: int = 409_600
     """Tokens that the policy plays in one step of fine-tuning: problems times rollouts times rounds."""
     tuning_updates: int = 1
-    """Gradient steps on them, each on its share of the problems."""
+    """Gradient steps on them, each on its share of the problems; in the query form on its share of the rounds, from
+    the first phase on."""
     tuning_rollouts: int = 8
     """How often each problem is played in a step."""
+    tuning_discount: float = 0.985
+    """What regret counts a round later, in the query form."""
+    tuning_values: float = 0.3
+    """Weight of what arms are worth, beside regret, in the query form."""
     tuning_future: float = 0.3
     """Weight of the score-function term, on the regret still to come."""
     tuning_clip: float = 0.5
@@ -80,9 +86,9 @@ class Recipe:
         for name in ("rate", "tuning_rate", "clip", "tuning_clip", "tuning_sharpen"):
             require_real(name, getattr(self, name), 0.0, above=True)
         require_count("seed", self.seed, 0, most=2**40)
-        for name in ("weight_decay", "tuning_future"):
+        for name in ("weight_decay", "tuning_future", "tuning_values"):
             require_real(name, getattr(self, name), 0.0)
-        for name in ("own", "short"):
+        for name in ("own", "short", "tuning_discount"):
             require_real(name, getattr(self, name), 0.0, most=1.0)
 
 
@@ -149,6 +155,23 @@ RECIPES: dict[str, Recipe] = {
             steps=5000,
             tuning_steps=1300,
             tuning_sharpen=4.0,
+        ),
+        Recipe(
+            name="general",
+            summary="reads statistics of every arm instead of tokens: any world, any number of dimensions, any units",
+            worlds="broad",
+            form="query",
+            layers=4,
+            heads=4,
+            width=160,
+            steps=3000,
+            tokens=409_600,
+            rate=1.5e-3,
+            warmup=50,
+            tuning_steps=6000,
+            tuning_rate=3e-4,
+            tuning_rollouts=16,
+            tuning_updates=4,
         ),
         replace(
             _HIGH,

@@ -21,7 +21,7 @@ from accelerate import Accelerator
 from torch import Tensor
 
 from driftformer.errors import InputError, require_count, require_real
-from driftformer.models.checkpoints import policy_sizes, read_policy, save_policy
+from driftformer.models.checkpoints import Policy, new_policy, policy_sizes, read_policy, save_policy
 from driftformer.models.configuration import PolicyConfig, tokens_in
 from driftformer.models.incontext import InContextPolicy, placed
 from driftformer.policies import TRAINING, digest_of, folder_of
@@ -31,8 +31,8 @@ from driftformer.pretraining.labels import OPTIMAL, check_labels
 from driftformer.pretraining.log import Log
 from driftformer.pretraining.loop import Loop, Step
 from driftformer.pretraining.meter import Meter, fitting_tokens, training_flops_per_token
-from driftformer.pretraining.play import Player
 from driftformer.pretraining.processes import part_of
+from driftformer.pretraining.query import QueryLoop, QueryPlayer, player_of
 from driftformer.pretraining.recipes import Recipe
 from driftformer.pretraining.state import TrainingState, load_state, save_state
 from driftformer.pretraining.step import Stepper
@@ -100,6 +100,8 @@ def train(
     for world in worlds_of(recipe.worlds):
         check_environment(world.environment)
     check_labels(recipe.labels, worlds_of(recipe.worlds))
+    if data is not None and recipe.form == "query":
+        raise InputError("data is set, but the query form learns from what it plays itself; leave --data out")
     if data is not None:  # what is stored was played by others, all rounds of it
         recipe = replace(recipe, own=0.0, short=0.0)
     with one_thread():
@@ -128,7 +130,8 @@ class _Run:
         on_cpu = asked.type == "cpu"
         if asked.index is not None and not on_cpu:
             torch.cuda.set_device(asked)
-        self._accelerator = Accelerator(mixed_precision="no" if on_cpu else "bf16", cpu=on_cpu)
+        whole = on_cpu or recipe.form == "query"  # in 8 bits the differences between arms would be lost
+        self._accelerator = Accelerator(mixed_precision="no" if whole else "bf16", cpu=on_cpu)
         self._device: torch.device = self._accelerator.device
         self._policy = self._new_policy()
         self._optimizer = torch.optim.AdamW(
@@ -142,7 +145,6 @@ class _Run:
         dim = self._policy.config.dim
         self._data = self._open(data)
         self._validation = Validation(self._data.worlds, evaluate_problems, dim, self._device)
-        rollouts = OwnRollouts(self._data.worlds, recipe, dim, self._device, self._part)
         self._setting = {
             "data": self._data.identity,
             "worlds described": describe(self._data.worlds),
@@ -154,29 +156,28 @@ class _Run:
         if self._path.exists():
             self._state, earlier = load_state(self._path, recipe, self._setting, self._policy, self._optimizer)
             self._check_best()
-        self._player = Player(self._policy)
+        self._player = player_of(self._policy)
         if not on_cpu:
             torch.set_float32_matmul_precision("high")
-            for block in getattr(self._policy.backbone, "h", []):  # one block's code serves all of them
+            for block in getattr(getattr(self._policy, "backbone", None), "h", []):  # one block's code for all
                 block.compile(dynamic=False)
         self._model = self._accelerator.prepare(self._policy)
-        stepper = Stepper(self._accelerator, self._model, self._optimizer)
-        self._loop = Loop(
-            recipe,
-            self._policy,
-            self._data,
-            rollouts,
-            self._player,
-            stepper,
-            self._part,
-            self._together,
-            self._state,
-            earlier,
-        )
+        self._loop = self._make_loop(earlier)
         self._meter = Meter()
         self._began = self._mark = time.perf_counter()
         self._log = Log(out, self._state) if self.is_main else None
         self._saved_at, self._save_every = self._began, save_every
+
+    def _make_loop(self, earlier: dict[str, Tensor]) -> Loop | QueryLoop:
+        recipe, worlds, where = self._recipe, self._data.worlds, (self._device, self._part)
+        shared = (self._part, self._together, self._state)
+        if isinstance(self._player, QueryPlayer):
+            stepper = Stepper(self._accelerator, self._model, self._optimizer, captures=False)
+            return QueryLoop(recipe, self._model, worlds, self._player, stepper, *shared, self._device)
+        assert isinstance(self._policy, InContextPolicy)
+        stepper = Stepper(self._accelerator, self._model, self._optimizer)
+        rollouts = OwnRollouts(worlds, recipe, self._policy.config.dim, *where)
+        return Loop(recipe, self._policy, self._data, rollouts, self._player, stepper, *shared, earlier)
 
     @property
     def is_main(self) -> bool:
@@ -194,10 +195,10 @@ class _Run:
             return FreshData(self._recipe, dim, self._device, self._part)
         return StoredData(data, self._recipe, dim, self._device, self._part)
 
-    def _new_policy(self) -> InContextPolicy:
+    def _new_policy(self) -> Policy:
         with torch.random.fork_rng():
             torch.manual_seed(self._recipe.seed)
-            policy = InContextPolicy(policy_config(self._recipe))
+            policy = new_policy(policy_config(self._recipe))
         if self._recipe.start is not None:
             _take_weights(policy, self._recipe.start)
         return placed(policy, self._device, torch.float32)
@@ -225,7 +226,7 @@ class _Run:
 
     def _step_seconds(self) -> float:
         """About how long the first step will take: on a CPU perhaps minutes, on a GPU next to nothing."""
-        if self._device.type != "cpu":
+        if self._device.type != "cpu" or self._recipe.form == "query":
             return 0.0
         few, config = 4, self._policy.config
         horizon = self._data.worlds[0].environment.horizon
@@ -352,7 +353,8 @@ class _Run:
         """What to say when the device's memory is full; the last saved state is untouched."""
         horizon = max(world.environment.horizon for world in self._data.worlds)
         try:
-            fits = fitting_tokens(self._model, self._policy.config, horizon)
+            query = self._recipe.form == "query"
+            fits = self._recipe.tokens // 2 if query else fitting_tokens(self._model, self._policy.config, horizon)
         except torch.OutOfMemoryError:
             fits = 0
         option, given = "tokens", self._recipe.tokens
@@ -363,7 +365,7 @@ class _Run:
         return f"{option} is {given}, too many for this device's memory; {hint}; with that, go on in the same folder"
 
 
-def _take_weights(policy: InContextPolicy, start: str) -> None:
+def _take_weights(policy: Policy, start: str) -> None:
     """Begin with the weights of a policy that is there already; it must have the same sizes."""
     given = read_policy(folder_of(start))
     asked, found = policy_sizes(policy.config), policy_sizes(given.config)
@@ -373,7 +375,7 @@ def _take_weights(policy: InContextPolicy, start: str) -> None:
     policy.load_state_dict(given.state_dict())
 
 
-def _groups(policy: InContextPolicy, decay: float) -> list[dict[str, Any]]:
+def _groups(policy: Policy, decay: float) -> list[dict[str, Any]]:
     """Matrices decay, vectors do not."""
     trained = [parameter for parameter in policy.parameters() if parameter.requires_grad]
     return [

@@ -23,9 +23,11 @@ _WARM = 3
 class Stepper:
     """Takes gradients, then descends along them."""
 
-    def __init__(self, accelerator: Accelerator, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+    def __init__(
+        self, accelerator: Accelerator, model: nn.Module, optimizer: torch.optim.Optimizer, captures: bool = True
+    ) -> None:
         self._accelerator, self._model, self._optimizer = accelerator, model, optimizer
-        self._captures = accelerator.device.type == "cuda" and accelerator.num_processes == 1
+        self._captures = captures and accelerator.device.type == "cuda" and accelerator.num_processes == 1
         self._pieces: dict[object, _Piece] = {}
         self._finish: dict[float, _Finish] = {}
         self._trained = [parameter for parameter in model.parameters() if parameter.requires_grad]

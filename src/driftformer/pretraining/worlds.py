@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from driftformer.environments.base import Environment
+from driftformer.environments.broad import BroadBandit
 from driftformer.environments.drift import Affine, Compose, Drift, Jumps, Stationary
 from driftformer.environments.linear import LinearBandit
 from driftformer.environments.per_problem import CosineAmong, CosineWithin, ElevatedWithin, OneOf, Units, WalkWithin
@@ -51,6 +52,27 @@ def _drift() -> list[TrainingWorld]:
         TrainingWorld(long, 0.15),
         TrainingWorld(replace(long, arm_mode="resampled"), 0.15),
     ]
+
+
+def _broad_worlds() -> list[TrainingWorld]:
+    """Every kind of problem that `environments/broad.py` can draw, in many sizes."""
+    shares = {
+        BroadBandit(): 0.24,
+        BroadBandit(arm_mode="resampled"): 0.2,
+        BroadBandit(horizon=600): 0.06,
+        BroadBandit(horizon=600, arm_mode="resampled"): 0.04,
+        BroadBandit(dim=8, arms=5): 0.06,
+        BroadBandit(dim=8, arms=5, arm_mode="resampled", bent=0.3): 0.05,
+        BroadBandit(dim=5, arms=5, arm_mode="one-hot"): 0.06,
+        BroadBandit(dim=5, arms=5, arm_mode="one-hot", law="bernoulli", horizon=400): 0.06,
+        BroadBandit(dim=2, arms=2, arm_mode="one-hot", law="bernoulli", horizon=400): 0.02,
+        BroadBandit(dim=20, arms=20, arm_mode="one-hot"): 0.03,
+        BroadBandit(dim=30, arms=5, arm_mode="disjoint", horizon=400): 0.05,
+        BroadBandit(dim=30, arms=5, arm_mode="disjoint", law="bernoulli", horizon=400): 0.04,
+        BroadBandit(dim=16, arms=10, arm_mode="resampled", law="bernoulli", horizon=400): 0.04,
+        BroadBandit(dim=16, arms=20, offered=0.5, law="heavy"): 0.05,
+    }
+    return [TrainingWorld(environment, share) for environment, share in shares.items()]
 
 
 def _tiny() -> list[TrainingWorld]:
@@ -108,6 +130,7 @@ WORLDS: dict[str, Callable[[], list[TrainingWorld]]] = {
     "low": _low,
     "cosine": _cosine,
     "drift": _drift,
+    "broad": _broad_worlds,
     "tiny": _tiny,
 }
 

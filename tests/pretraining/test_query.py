@@ -1,0 +1,109 @@
+"""Pretraining of the query form: its losses against plain versions, its play, its way back after a stop."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch.distributions import Normal
+
+import driftformer as df
+from driftformer.environments.broad import BroadBandit
+from driftformer.models.query import Verdict
+from driftformer.models.sampling import standard_gumbel
+from driftformer.pretraining.query import QueryPlayer, regret_to_come, return_loss, value_loss
+from driftformer.pretraining.recipes import Recipe, recipe_of
+from driftformer.pretraining.run import train
+from driftformer.randomness import Randomness
+from driftformer.simulation.rollout import rollout
+from driftformer.simulation.tape import problems_of
+from tests.models.test_query import make_policy
+
+
+def small(**changes: object) -> Recipe:
+    sizes = {"worlds": "tiny", "width": 16, "layers": 1, "heads": 2, "tokens": 960, "tuning_tokens": 1920}
+    return recipe_of("general", **{**sizes, "tuning_rollouts": 4, "shards": 2, "warmup": 5, **changes})
+
+
+def test_the_value_loss_is_minus_a_log_likelihood() -> None:
+    mean, doubt, target = (torch.randn(7, 3) for _ in range(3))
+    counts = (torch.rand(7, 3) < 0.6).float()
+    plain = -Normal(mean, doubt.exp()).log_prob(target)[counts > 0].mean() - 0.5 * np.log(2 * np.pi)
+    assert torch.allclose(value_loss(Verdict(mean, doubt, mean), target, counts), plain, atol=1e-6)
+
+
+def test_regret_to_come_is_discounted_and_compared_with_the_other_rollouts() -> None:
+    regret = torch.rand(6, 3 * 2, dtype=torch.double)  # three rollouts of two problems
+    found = regret_to_come(regret, 3, 0.9)
+    for t in range(6):
+        later = sum((0.9 ** (s - t) * regret[s] for s in range(t + 1, 6)), torch.zeros(6, dtype=torch.double))
+        for row in range(6):
+            others = [other for other in range(row % 2, 6, 2) if other != row]
+            assert torch.allclose(found[t, row], later[row] - later[others].mean())
+
+
+def test_the_return_loss_has_the_gradient_of_expected_regret() -> None:
+    """Two rounds, two arms: the exact gradient against the estimator's mean over all that can happen."""
+    logits = torch.tensor([[0.3, -0.2]], dtype=torch.double, requires_grad=True)
+    now, later = torch.tensor([[0.0, 1.0]], dtype=torch.double), torch.tensor([2.0, 0.5], dtype=torch.double)
+    policy = logits.softmax(1)
+    exact = torch.autograd.grad((policy * (now + later)).sum(), logits)[0]
+    mean, offered = torch.zeros_like(exact), torch.ones(1, 2, dtype=torch.bool)
+    for arm in range(2):
+        verdict = Verdict(logits, logits, logits)
+        loss = return_loss(verdict, offered, torch.tensor([arm]), now, later[arm : arm + 1] - 0.7)
+        mean += policy[0, arm].detach() * torch.autograd.grad(loss, logits)[0]
+    assert torch.allclose(mean, exact, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "environment", [BroadBandit(horizon=15, dim=4, arms=3, offered=0.6), df.make_env("jumps", horizon=30, dim=6)]
+)
+def test_what_is_watched_is_what_the_agent_plays(environment: BroadBandit, tmp_path: Path) -> None:
+    """On the same problems and without chance in the choice, training and evaluation see the same regret."""
+    from driftformer.models.checkpoints import save_policy
+
+    save_policy(make_policy(), tmp_path, torch.float32)
+    played = rollout(environment, f"policy:{tmp_path}@mode=greedy", seed=3, trajectories=True)
+    problems = problems_of(environment, Randomness(3, (0,)))
+    shape = problems.shape
+    watched = QueryPlayer(make_policy()).watch(problems, torch.zeros(shape.batch, shape.horizon, shape.arms))
+    assert played.trajectories is not None
+    assert torch.equal(watched.trajectories.arms.int(), played.trajectories.arms)
+    assert torch.equal(watched.trajectories.rewards, played.trajectories.rewards)
+    assert bool((watched.spread[0] == 0).all())
+    assert bool((watched.spread[4] > 0).all())
+
+
+def test_chance_follows_the_gumbel_numbers() -> None:
+    problems = problems_of(BroadBandit(horizon=5, dim=2, arms=3), Randomness(0))
+    player = QueryPlayer(make_policy())
+    loud = standard_gumbel(torch.rand(64, 5, 3)) * 1e6
+    assert torch.equal(player.play(problems, loud).arms, loud.argmax(2))
+
+
+def test_a_training_learns_and_stops_and_goes_on_exactly(tmp_path: Path) -> None:
+    whole = train(small(steps=12, tuning_steps=4), tmp_path / "whole", evaluate_every=12, evaluate_problems=32)
+    assert whole.best is not None
+    assert whole.best < 0.8  # of the uniform policy's regret
+    parts = small(steps=12, tuning_steps=4)
+    for stop in (5, 13):
+
+        def enough(report: object, stop: int = stop) -> None:
+            if len((tmp_path / "parts" / "log.jsonl").read_text().splitlines()) >= stop:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            train(parts, tmp_path / "parts", evaluate_every=1, evaluate_problems=4, save_every=0.0, on_report=enough)
+    train(parts, tmp_path / "parts", evaluate_every=12, evaluate_problems=4)
+    one, other = (load_file(tmp_path / name / "state.safetensors") for name in ("whole", "parts"))
+    for name, value in one.items():
+        assert torch.equal(value, other[name]), name
+
+
+def test_stored_data_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(df.InputError, match="the query form learns from what it plays itself; leave --data out"):
+        train(small(steps=1), tmp_path / "out", data=tmp_path)
