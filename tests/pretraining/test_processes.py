@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -62,15 +63,26 @@ def test_processes_share_the_rows_of_a_stored_batch_without_overlap(tmp_path: Pa
         assert len(first) == len(second) == len(alone) // 2
 
 
-def test_two_processes_have_the_losses_of_one(tmp_path: Path) -> None:
+TINY = {"steps": 24, "tuning_steps": 8, "rate": 2e-4, "tuning_rate": 2e-5, "tokens": 960, "tuning_tokens": 3_840}
+QUERY = {
+    "worlds": "tiny",
+    "layers": 1,
+    "width": 16,
+    "steps": 4,
+    "tuning_steps": 3,
+    "tokens": 960,
+    "tuning_tokens": 1920,
+}
+
+
+@pytest.mark.parametrize(("name", "settings"), [("tiny", TINY), ("general", QUERY)])
+def test_two_processes_have_the_losses_of_one(name: str, settings: dict[str, Any], tmp_path: Path) -> None:
     # Rounding differs, and training magnifies it a thousandfold in a few hundred steps; so few steps, and slow ones.
-    settings = ["tiny", "--steps", "24", "--tuning-steps", "8", "--rate", "2e-4", "--tuning-rate", "2e-5"]
-    settings += ["--tokens", "960", "--tuning-tokens", "3840", "--out", str(tmp_path / "two")]
+    options = [part for key, value in settings.items() for part in (f"--{key.replace('_', '-')}", str(value))]
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    command = [*launch, "-m", "driftformer", "pretrain", *settings]
+    command = [*launch, "-m", "driftformer", "pretrain", name, *options, "--out", str(tmp_path / "two")]
     subprocess.run(command, check=True, capture_output=True, timeout=300)
-    recipe = recipe_of("tiny", steps=24, tuning_steps=8, rate=2e-4, tuning_rate=2e-5, tokens=960, tuning_tokens=3_840)
-    train(recipe, tmp_path / "one")
+    train(recipe_of(name, **settings), tmp_path / "one")
     assert json.loads((tmp_path / "two" / "best" / "training.json").read_text())["processes"] == 2
     assert losses(tmp_path / "two") == pytest.approx(losses(tmp_path / "one"), rel=1e-5)
 

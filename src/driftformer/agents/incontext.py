@@ -7,6 +7,7 @@ it chose, which is what Section 3 proposes for transformers.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast, get_args
@@ -29,12 +30,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from driftformer.agents.online import Online
+    from driftformer.agents.service import Service
     from driftformer.models.checkpoints import Policy
     from driftformer.models.configuration import PolicyConfig
     from driftformer.models.incontext import InContextPolicy
     from driftformer.models.query import QueryPolicy
 
 Mode = Literal["sample", "greedy"]
+
+MOST_DIM = 256
+"""Of a bank, whose cost grows with the square of the dimension."""
 
 
 @dataclass(frozen=True)
@@ -79,16 +84,23 @@ class InContext:
         """The network, of whatever form."""
         return _load(self.source, self.weights, device, dtype)
 
-    def online(self, seed: int = 0, state: Path | str | None = None) -> Online:
-        """For one live problem: numpy in, an arm out; `state` is a file that `Online.save` wrote."""
+    def online(self, seed: int = 0, state: Path | str | None = None) -> Online | Service:
+        """For one live problem: numpy in, an arm out; `state` is a file that its `save` wrote."""
         from driftformer.agents.online import Online
+        from driftformer.agents.service import Service
 
-        return Online(self, seed) if state is None else Online.restore(self, state)
+        kind = Service if self.config.form == "query" else Online
+        return kind(self, seed) if state is None else kind.restore(self, state)
 
     def init(self, shape: ProblemShape) -> Context | Bank:
         config = self.config
         if config.form == "query":
-            return empty(shape.batch, shape.dim, shape.device, shape.dtype)
+            if shape.dim > MOST_DIM:
+                warnings.warn(
+                    f"features have {shape.dim} dimensions; {self.name} reads {MOST_DIM} random combinations of them",
+                    stacklevel=2,
+                )
+            return empty(shape.batch, min(shape.dim, MOST_DIM), shape.device, shape.dtype)
         limits = {"horizon": config.horizon, "dim": config.dim}
         limits |= {"arms": config.arms} if config.form == "paper" else {}
         for size, most in limits.items():
@@ -104,6 +116,8 @@ class InContext:
         action_set, prediction = observation.action_set, None
         policy = self.network(action_set.device, action_set.dtype)
         if isinstance(state, Bank):
+            if action_set.shape[2] > MOST_DIM:
+                action_set = action_set @ _projection(action_set.shape[2], action_set.device, action_set.dtype)
             prediction = predict(state, action_set, observation.offered)
             known = statistics(state, prediction, observation.offered)
             logits = cast("QueryPolicy", policy)(known, observation.offered).logits
@@ -134,6 +148,13 @@ def padded_logits(policy: InContextPolicy, context: Context, action_set: Tensor)
     missing = policy.config.arms - arms if policy.config.form == "paper" else 0
     features = functional.pad(action_set, (0, policy.config.dim - dim, 0, missing))
     return next_logits(policy, context, features)[:, :arms]
+
+
+@lru_cache(maxsize=8)
+def _projection(dim: int, device: torch.device, dtype: torch.dtype) -> Tensor:
+    """Random combinations of features, always the same ones, `[d, MOST_DIM]`: they keep lengths and angles, roughly."""
+    drawn: Tensor = torch.randn(dim, MOST_DIM, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    return drawn.div(MOST_DIM**0.5).to(device, dtype)
 
 
 @lru_cache(maxsize=8)

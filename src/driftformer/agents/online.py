@@ -91,7 +91,7 @@ class Online:
 
     def update(self, reward: float, round: int | None = None) -> bool:
         """What came of a round, by default the last one; False if the policy no longer looks that far back."""
-        given, at = _number(reward), self._round(round)
+        given, at = read_number(reward), self._round(round)
         if at <= self._forgotten:
             return False
         place = at - self._forgotten - 1
@@ -185,24 +185,8 @@ class Online:
     def _checked(self, features: ArrayLike) -> tuple[NDArray[np.float32], int]:
         """Features as the policy reads them and the number of arms, or an error that says what is wrong with them."""
         config = self._policy.config
-        if len(shape := getattr(features, "shape", ())) == 2 and math.prod(shape) > _MOST_ARMS * config.dim:
-            raise InputError(
-                f"features has shape {tuple(shape)}; give at most {_MOST_ARMS} arms of {config.dim} numbers"
-            )
-        try:
-            given = np.asarray(features)
-            if given.dtype.kind not in "biufO":
-                raise TypeError
-            given = given.astype(np.float64, copy=False)
-        except (TypeError, ValueError, OverflowError, RuntimeError):
-            raise InputError("features is no array of numbers; give one row of features for each arm") from None
-        if given.ndim != 2 or 0 in given.shape:
-            raise InputError(f"features has shape {given.shape}; give [arms, dim], one row for each arm")
-        if not (np.abs(given) <= _LARGEST).all():
-            raise InputError(f"features has NaN or numbers beyond {_LARGEST:g}; give finite ones, best in [-1, 1]")
+        given = read_features(features, config.dim, _LARGEST)
         arms, dim = given.shape
-        if arms > _MOST_ARMS:
-            raise InputError(f"features has {arms} arms; give at most {_MOST_ARMS} in a round")
         if dim > config.dim:
             raise InputError(f"features has {dim} dimensions, but {self._agent.name} takes at most {config.dim}")
         if config.form == "paper" and arms > config.arms:
@@ -248,15 +232,35 @@ class Online:
         self._context = None
 
 
-def _number(reward: float) -> float:
+def read_features(features: ArrayLike, most_dim: int, largest: float) -> NDArray[np.float64]:
+    """An array `[arms, dim]` of finite numbers, or an error that says what is wrong with it."""
+    if len(shape := getattr(features, "shape", ())) == 2 and math.prod(shape) > _MOST_ARMS * most_dim:
+        raise InputError(f"features has shape {tuple(shape)}; give at most {_MOST_ARMS} arms of {most_dim} numbers")
+    try:
+        given = np.asarray(features)
+        if given.dtype.kind not in "biufO":
+            raise TypeError
+        given = given.astype(np.float64, copy=False)
+    except (TypeError, ValueError, OverflowError, RuntimeError):
+        raise InputError("features is no array of numbers; give one row of features for each arm") from None
+    if given.ndim != 2 or 0 in given.shape:
+        raise InputError(f"features has shape {given.shape}; give [arms, dim], one row for each arm")
+    if not (np.abs(given) <= largest).all():
+        raise InputError(f"features has NaN or numbers beyond {largest:g}; give finite ones")
+    if len(given) > _MOST_ARMS:
+        raise InputError(f"features has {len(given)} arms; give at most {_MOST_ARMS} in a round")
+    return given
+
+
+def read_number(reward: float, largest: float = _LARGEST) -> float:
     """A reward as a plain number: Python's, NumPy's, a click as True or False."""
     try:
         plain = not isinstance(reward, (str, bytes)) and getattr(reward, "ndim", 0) == 0
         number = float(reward) if plain else math.nan
     except (TypeError, ValueError, OverflowError):
         number = math.nan
-    if not abs(number) <= _LARGEST:
+    if not abs(number) <= largest:
         raise InputError(
-            f"reward is {shown(reward)}; give a finite number up to {_LARGEST:g}, or no update at all if it is unknown"
+            f"reward is {shown(reward)}; give a finite number up to {largest:g}, or no update at all if it is unknown"
         )
     return number
