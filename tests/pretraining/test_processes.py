@@ -63,7 +63,7 @@ def test_processes_share_the_rows_of_a_stored_batch_without_overlap(tmp_path: Pa
         assert len(first) == len(second) == len(alone) // 2
 
 
-TINY = {"steps": 24, "tuning_steps": 8, "rate": 2e-4, "tuning_rate": 2e-5, "tokens": 960, "tuning_tokens": 3_840}
+POINTER = {"steps": 24, "tuning_steps": 8, "rate": 2e-4, "tuning_rate": 2e-5, "tokens": 960, "tuning_tokens": 3_840}
 QUERY = {
     "worlds": "tiny",
     "layers": 1,
@@ -75,7 +75,7 @@ QUERY = {
 }
 
 
-@pytest.mark.parametrize(("name", "settings"), [("tiny", TINY), ("general", QUERY)])
+@pytest.mark.parametrize(("name", "settings"), [("tiny", POINTER), ("general", QUERY)])
 def test_two_processes_have_the_losses_of_one(name: str, settings: dict[str, Any], tmp_path: Path) -> None:
     # Rounding differs, and training magnifies it a thousandfold in a few hundred steps; so few steps, and slow ones.
     options = [part for key, value in settings.items() for part in (f"--{key.replace('_', '-')}", str(value))]
