@@ -81,7 +81,8 @@ def test_two_processes_have_the_losses_of_one(name: str, settings: dict[str, Any
     options = [part for key, value in settings.items() for part in (f"--{key.replace('_', '-')}", str(value))]
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
     command = [*launch, "-m", "driftformer", "pretrain", name, *options, "--out", str(tmp_path / "two")]
-    subprocess.run(command, check=True, capture_output=True, timeout=300)
+    done = subprocess.run(command, capture_output=True, timeout=300, text=True)
+    assert done.returncode == 0, done.stderr
     train(recipe_of(name, **settings), tmp_path / "one")
     assert json.loads((tmp_path / "two" / "best" / "training.json").read_text())["processes"] == 2
     assert losses(tmp_path / "two") == pytest.approx(losses(tmp_path / "one"), rel=1e-5)

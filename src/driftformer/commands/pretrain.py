@@ -63,6 +63,7 @@ class Pretrain(Command):
 
     def run(self) -> None:
         from driftformer.evaluation.progress import TrainingProgress
+        from driftformer.pretraining.processes import part_in_peace
         from driftformer.pretraining.run import train
         from driftformer.simulation.rollout import check_device
 
@@ -72,6 +73,7 @@ class Pretrain(Command):
         options = {name: vars(self)[name] for name in ("out", "device", "max_minutes", "evaluate_every", "data")}
         with TrainingProgress(recipe.name) as bar:
             progress = train(recipe, **options, on_report=bar.show)
+        part_in_peace()
         if os.environ.get("RANK", "0") != "0":  # one of several processes: the first one speaks for all
             return
         if progress.step < recipe.steps or progress.tuning_step < recipe.tuning_steps:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import torch
 from accelerate import Accelerator, DistributedType
-from torch import Tensor
+from torch import Tensor, distributed
 
 from driftformer.errors import InputError
 
@@ -47,6 +47,13 @@ class Part:
     def rows(self, size: int, device: torch.device) -> Tensor:
         """Places in this process' data, `[S, size]`: every shard's rows lie together."""
         return torch.arange(self.count * size, device=device).view(self.count, size)
+
+
+def part_in_peace() -> None:
+    """Wait for all processes, then end their group: one that left while others still talk to it would be aborted."""
+    if distributed.is_available() and distributed.is_initialized():
+        distributed.barrier()
+        distributed.destroy_process_group()
 
 
 def part_of(accelerator: Accelerator, shards: int) -> Part:

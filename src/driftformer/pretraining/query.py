@@ -240,8 +240,8 @@ class QueryLoop:
             seen = flat(offered)
             verdict = model(Statistics(*(flat(held) for held in watched.known)), None if laid.offered is None else seen)
             value = value_loss(verdict, flat(target), flat(counts))
-            if not tuning:
-                return value, value
+            if not tuning:  # logits play no part yet, but several processes wait for the gradient of every weight
+                return value + 0 * verdict.logits.mean(), value
             choice = return_loss(verdict, seen, flat(arms), flat(regret), flat(to_come))
             return choice + recipe.tuning_values * value, paid.mean()
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from accelerate import Accelerator, DistributedDataParallelKwargs
+from accelerate import Accelerator
 from torch import Tensor
 
 from driftformer.errors import InputError, require_count, require_real
@@ -131,8 +131,7 @@ class _Run:
         if asked.index is not None and not on_cpu:
             torch.cuda.set_device(asked)
         whole = on_cpu or recipe.form == "query"  # in 8 bits the differences between arms would be lost
-        unused = DistributedDataParallelKwargs(find_unused_parameters=recipe.form == "query")  # values need no daring
-        self._accelerator = Accelerator(mixed_precision="no" if whole else "bf16", cpu=on_cpu, kwargs_handlers=[unused])
+        self._accelerator = Accelerator(mixed_precision="no" if whole else "bf16", cpu=on_cpu)
         self._device: torch.device = self._accelerator.device
         self._policy = self._new_policy()
         self._optimizer = torch.optim.AdamW(
