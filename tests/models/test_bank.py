@@ -97,11 +97,11 @@ def test_waves_are_regressions_of_what_they_have_turned_back() -> None:
     _, covariance = kalman(FILTERS[0], plain)
     prediction = banks.predict(bank, features[-1])
     ages = np.arange(ROUNDS - 2, -1, -1)
-    memory = (1 - 1 / 400) ** ages
+    memory = (1 - 1 / 800) ** ages
     for wave in (0, 17, len(FREQUENCIES) + 30, 3 * len(FREQUENCIES) + 60):
         frequency, phase = FREQUENCIES[wave % len(FREQUENCIES)], math.pi / PHASES * (wave // len(FREQUENCIES))
         heights = np.cos(2 * np.pi * frequency * np.arange(1, ROUNDS + 1) + phase)
-        share = memory * heights[:-1] / (heights[:-1] ** 2 + 0.1) * (ROUNDS - 1) / memory.sum()
+        share = memory * heights[:-1] / (heights[:-1] ** 2 + 0.05) * (ROUNDS - 1) / memory.sum()
         weights = covariance @ (np.array(plain.x).T @ (share * np.array(plain.y)))
         constant = covariance @ (np.array(plain.x).T @ share)
         for arm in range(ARMS):

@@ -12,7 +12,9 @@ Everything here is linear in the rewards less the first one, and what leaves (`S
 spread: units cancel out. A round costs a few rank-one updates, whatever has been seen before.
 
 Waves cost a vector each, not a matrix: where noise has the wave's size too, r/cos(ωt + φ) is an ordinary linear reward,
-and its regression needs the same matrix for all waves, that of the first filter.
+and its regression needs the same matrix for all waves, that of the first filter. Which wave it is shows best in rounds
+where it nearly stands still, if the noise stands still with it; so each is judged twice, by its errors as they are and
+by their likelihood under noise of its own size.
 """
 
 from __future__ import annotations
@@ -57,12 +59,9 @@ FILTERS = (
     Filter(0.93, 1, 1, 1, 3, 10),
     Filter(0.85, 1, 1, 1, 3, 10),
     Filter(0.97, 0.97, 0.9, 5, 5, 300),
-    Filter(0.9, 0.9, 1, 2, 3, 10),
 )
-_OFFSET = len(FILTERS) - 1
-"""The filter whose constant is taken off the rewards that signs are followed in: it forgets all but that."""
 
-SIGNS = (0.01, 0.05)
+SIGNS = (0.02, 0.06)
 """Chance that the sign changes in a round, for two more filters with the second one's prior."""
 
 MEMBERS = len(FILTERS) + len(SIGNS)
@@ -80,17 +79,17 @@ PHASES = 4
 
 WAVES = PHASES * len(FREQUENCIES)
 
-BEST = 16
-"""How many waves are shown to the network: those that have predicted best."""
+BEST = 8
+"""How many waves are shown to the network: so many with the least errors, and so many of the greatest likelihood."""
 
 RATES = (0.8, 0.95, 0.99)
 """How fast the experts' records forget."""
 
-_WAVE_MEMORY = 1 - 1 / 400
+_WAVE_MEMORY = 1 - 1 / 800
 _MEAN_MEMORY = 0.98
 _OUTLIER = 10.0
 """Rewards further than so many standard deviations from their mean are moved to there."""
-_STILL = 0.1
+_STILL = 0.05
 """Squared height below which a wave counts as still: dividing by it would only blow up the noise."""
 _FAR = 1e12
 _TINY = 1e-30
@@ -112,6 +111,7 @@ class Bank:
     waves: Tensor  # [B, n, 2W] Σ x·r/height and Σ x/height
     span: Tensor  # [B] weight of the rounds in those sums
     offsets: Tensor  # [B, W, 2] what the waves' constants are estimated from
+    fits: Tensor  # [B, W, 2] squared errors over the wave's height, and the logarithm of that
     errors: Tensor  # [B, M + W, R] squared errors of the experts
     seen: Tensor  # [B, R] weight of the rounds in the records
     squares: Tensor  # [B, R] squared rewards about their mean
@@ -150,7 +150,7 @@ def settings(dim: int, device: torch.device, dtype: torch.dtype) -> Settings:
         table = tensor(groups).T  # [3, M]
         return torch.cat([table[:1].expand(dim, -1), table[1:]])
 
-    members = [*FILTERS, *(FILTERS[1]._replace(offset=0) for _ in SIGNS)]
+    members = [*FILTERS, *(FILTERS[1] for _ in SIGNS)]
     kept = rows([(m.weights**0.5, m.mean**0.5, m.shift**0.5) for m in members])
     prior = rows([(m.signal, m.common, m.offset) for m in members])
     renewed = torch.diag_embed(((1 - kept.square()) * prior).T).transpose(0, 1).contiguous()
@@ -179,6 +179,7 @@ def empty(batch: int, dim: int, device: torch.device, dtype: torch.dtype) -> Ban
         odds=zeros(len(SIGNS)) + 3,
         waves=zeros(dim + 2, 2 * WAVES),
         offsets=zeros(WAVES, 2),
+        fits=zeros(WAVES, 2),
         errors=zeros(MEMBERS + WAVES, len(RATES)),
         seen=zeros(len(RATES)),
         squares=zeros(len(RATES)),
@@ -260,10 +261,10 @@ def learn(bank: Bank, prediction: Prediction, arm: Tensor, reward: Tensor) -> No
 
     # What each expert expected, and how far off it was.
     odds = bank.odds
-    signed = mean[:, plain:]
-    off_sign = raw - bank.theta[:, -1, _OFFSET]
+    constants = bank.theta[:, -1, plain:]  # [B, S] which no sign applies to
+    signed, floating = mean[:, plain:] - constants, raw.unsqueeze(1) - constants
     expected = wave + _constants(bank) * constant
-    misses = [raw.unsqueeze(1) - mean[:, :plain], off_sign.unsqueeze(1) - torch.tanh(odds / 2) * signed]
+    misses = [raw.unsqueeze(1) - mean[:, :plain], floating - torch.tanh(odds / 2) * signed]
     misses.append(raw.unsqueeze(1) - expected)
     rates = fixed.rates
     bank.errors.mul_(rates).add_(torch.cat(misses, dim=1).square().unsqueeze(-1))
@@ -271,24 +272,32 @@ def learn(bank: Bank, prediction: Prediction, arm: Tensor, reward: Tensor) -> No
     bank.seen.mul_(rates).add_(1)
 
     # Which sign holds: Bayes' rule for this round, then a chance that it changes before the next.
-    noise = (bank.errors[:, plain:MEMBERS, 2] / bank.seen[:, 2:]).clamp(min=_TINY)
-    odds = (odds + 2 * signed * off_sign.unsqueeze(1) / noise).clamp(-10, 10)
+    noise = (bank.errors[:, :MEMBERS, 2].amin(1, keepdim=True) / bank.seen[:, 2:]).clamp(min=_TINY)
+    odds = (odds + 2 * signed * floating / noise).clamp(-10, 10)
     sign = torch.tanh(odds / 2)
     chance = torch.sigmoid(odds) * (1 - 2 * fixed.hazard) + fixed.hazard
     bank.odds.copy_(torch.logit(chance))
 
     # Kalman's rule for all filters, then forgetting.
-    factor = torch.cat([torch.ones_like(mean[:, :plain]), sign], dim=1)  # [B, M]
-    surprise = torch.cat([misses[0], off_sign.unsqueeze(1) - sign * signed], dim=1)
-    gain = factor / (1 + factor.square() * variance)  # [B, M]
-    step = direction * gain.unsqueeze(-1)  # [B, M, n]
+    of_constant = bank.covariance[:, :, plain:, -1].mT  # [B, S, n] what the constant's feature is turned into
+    turned = torch.lerp(
+        of_constant, direction[:, plain:], sign.unsqueeze(-1)
+    )  # as if x had that sign, but not the constant
+    direction = torch.cat([direction[:, :plain], turned], dim=1)  # [B, M, n]
+    own = torch.cat([x[:, :-1].unsqueeze(1) * sign.unsqueeze(-1), torch.ones_like(turned[..., :1])], dim=-1)
+    variance = torch.cat([variance[:, :plain], (own * turned).sum(-1).clamp(min=0)], dim=1)
+    surprise = torch.cat([misses[0], floating - sign * signed], dim=1)
+    step = direction / (1 + variance).unsqueeze(-1)  # [B, M, n]
     bank.theta.add_((step * surprise.unsqueeze(-1)).transpose(1, 2)).mul_(fixed.kept)
-    taken = (direction.mT.unsqueeze(-1), (step * factor.unsqueeze(-1)).unsqueeze(1))  # [B, n, M, 1], [B, 1, M, n]
-    bank.covariance.addcmul_(*taken, value=-1).mul_(fixed.together).add_(fixed.renewed)
+    bank.covariance.addcmul_(direction.mT.unsqueeze(-1), step.unsqueeze(1), value=-1)
+    bank.covariance.mul_(fixed.together).add_(fixed.renewed)
 
-    bank.offsets.mul_(rates[2]).add_(torch.stack([(raw.unsqueeze(1) - wave) * constant, constant.square()], dim=-1))
     height = _height(bank, fixed)
-    share = height / (height.square() + _STILL)  # [B, W]
+    size = height.square() + _STILL  # [B, W]
+    pair = torch.stack([(raw.unsqueeze(1) - wave) * constant, constant.square()], dim=-1)
+    bank.offsets.mul_(rates[2]).add_(pair / size.unsqueeze(-1))
+    bank.fits.mul_(_WAVE_MEMORY).add_(torch.stack([misses[2].square() / size, size.log()], dim=-1))
+    share = height / size
     both = torch.cat([share * raw.unsqueeze(1), share], dim=1)
     bank.waves.mul_(_WAVE_MEMORY).addcmul_(x.unsqueeze(-1), both.unsqueeze(1))
     bank.span.mul_(_WAVE_MEMORY).add_(1)
@@ -313,7 +322,7 @@ class Statistics(NamedTuple):
     problem: Tensor  # [B, P] of the whole problem
 
 
-RECORD = 2 * len(RATES) + 5
+RECORD = 2 * len(RATES) + 7
 PROBLEM = MEMBERS * len(RATES) + len(RATES) + len(SIGNS) + 6
 
 
@@ -328,7 +337,11 @@ def statistics(bank: Bank, prediction: Prediction, offered: Tensor | None = None
     ratio = ((errors + _TINY) / (variances.unsqueeze(1) + _TINY)).log().clamp(-6, 6)
     ratio = ratio * (variances > 0).unsqueeze(1)
 
-    likely, which = ratio[:, MEMBERS:, 2].topk(BEST, dim=1, largest=False, sorted=True)  # [B, K]
+    span = bank.span.clamp(min=1).unsqueeze(1)
+    fitted = ((bank.fits[..., 0] / span + _TINY) / (variances[:, 2:] + _TINY)).log().clamp(-12, 6)
+    surprise = (fitted * span + bank.fits[..., 1]) / 2  # [B, W] minus the log-likelihood, in units of the spread
+    which = torch.cat([score.topk(BEST, dim=1, largest=False)[1] for score in (ratio[:, MEMBERS:, 2], surprise)], dim=1)
+    likely, surprise = ratio[:, MEMBERS:, 2].gather(1, which), surprise.gather(1, which)  # [B, K]
     place = which.unsqueeze(1).expand(-1, prediction.x.shape[1], -1)  # [B, A, K]
     constant = _constants(bank).gather(1, which).unsqueeze(1)
     waves = prediction.waves.gather(2, place) + constant * prediction.constant.gather(2, place)
@@ -337,6 +350,7 @@ def statistics(bank: Bank, prediction: Prediction, offered: Tensor | None = None
     own = ratio[:, MEMBERS:].gather(1, which.unsqueeze(-1).expand(-1, -1, len(RATES)))  # [B, K, R]
     count = seen[:, 2:].log()
     ahead = (likely - ratio[:, :MEMBERS, 2].amin(1, keepdim=True)) * seen[:, 2:]
+    at_rest = ratio[:, :MEMBERS, 2].amin(1, keepdim=True) * span / 2
     records = torch.cat(
         [
             own,
@@ -345,8 +359,10 @@ def statistics(bank: Bank, prediction: Prediction, offered: Tensor | None = None
                 [
                     height,
                     angle.log() + 3,
-                    ((likely - likely[:, :1]) * seen[:, 2:] / 8).clamp(max=8),
+                    ((likely - likely.amin(1, keepdim=True)) * seen[:, 2:] / 8).clamp(max=8),
                     (ahead / 8).clamp(-8, 8),
+                    ((surprise - surprise.amin(1, keepdim=True)) / 4).clamp(max=8),
+                    ((surprise - at_rest) / 4).clamp(-8, 8),
                     (angle * bank.t.unsqueeze(1)).log1p(),
                 ],
                 dim=-1,
