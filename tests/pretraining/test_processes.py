@@ -70,8 +70,8 @@ QUERY = {
     "width": 16,
     "steps": 4,
     "tuning_steps": 3,
-    "tokens": 960,
-    "tuning_tokens": 1920,
+    "tokens": 3840,
+    "tuning_tokens": 7680,
 }
 
 

@@ -24,7 +24,7 @@ from tests.models.test_query import make_policy
 
 
 def small(**changes: object) -> Recipe:
-    sizes = {"worlds": "tiny", "width": 16, "layers": 1, "heads": 2, "tokens": 960, "tuning_tokens": 1920}
+    sizes = {"worlds": "tiny", "width": 16, "layers": 1, "heads": 2, "tokens": 3840, "tuning_tokens": 7680}
     return recipe_of("general", **{**sizes, "tuning_rollouts": 4, "shards": 2, "warmup": 5, **changes})
 
 

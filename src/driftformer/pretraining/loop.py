@@ -11,6 +11,7 @@ from itertools import chain, islice
 import torch
 from torch import Tensor
 
+from driftformer.models.configuration import tokens_in
 from driftformer.models.incontext import InContextPolicy
 from driftformer.pretraining.data import Batch, OwnRollouts, TrainingData
 from driftformer.pretraining.losses import Average, label_loss, tuning_loss
@@ -31,7 +32,8 @@ class Step:
     loss: Tensor  # still on its device
     rate: float
     rows: int
-    horizon: int
+    tokens: int  # of each row
+    seen: int  # how many of them a token sees at most
 
 
 def learning_rate(step: int, steps: int, warmup: int, highest: float) -> float:
@@ -71,7 +73,8 @@ class Loop:
             loss = self.average(self.stepper.accumulate(label_loss, batch.inputs()))
             self.stepper.descend(rate, recipe.clip)
             state.step, state.used = state.step + 1, state.used + 1
-            yield Step("labels", state.step, recipe.steps, loss, rate, *batch.arms.shape)
+            length = tokens_in(recipe.form, batch.arms.shape[1])
+            yield Step("labels", state.step, recipe.steps, loss, rate, len(batch.arms), length, length)
             if state.step >= recipe.steps:
                 break
         state.generation, state.used, self.earlier = state.generation + 1, 0, {}
@@ -112,7 +115,8 @@ class Loop:
             self.stepper.descend(rate, recipe.tuning_clip)
         state.tuning_step += 1
         regret = self.average(torch.stack(regrets).mean())
-        return Step("regret", state.tuning_step, recipe.tuning_steps, regret, rate, rows, horizon)
+        length = tokens_in(recipe.form, horizon)
+        return Step("regret", state.tuning_step, recipe.tuning_steps, regret, rate, rows, length, length)
 
     @torch.no_grad()
     def _sharpen(self, factor: float) -> None:

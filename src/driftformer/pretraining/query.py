@@ -208,17 +208,17 @@ class QueryLoop:
         recipe, state = self.recipe, self.state
         while state.step < recipe.steps:
             rate = learning_rate(state.step, recipe.steps, recipe.warmup, recipe.rate)
-            loss, rows, horizon = self._step(state.step, rate, tuning=False)
+            loss, (horizon, rows, arms) = self._step(state.step, rate, tuning=False)
             state.step += 1
-            yield Step("labels", state.step, recipe.steps, loss, rate, rows, horizon)
+            yield Step("labels", state.step, recipe.steps, loss, rate, rows, horizon * arms, 2 * arms)
         while state.tuning_step < recipe.tuning_steps:
             rate = learning_rate(state.tuning_step, recipe.tuning_steps, recipe.warmup // 10, recipe.tuning_rate)
-            loss, rows, horizon = self._step(state.tuning_step, rate, tuning=True)
+            loss, (horizon, rows, arms) = self._step(state.tuning_step, rate, tuning=True)
             state.tuning_step += 1
-            yield Step("regret", state.tuning_step, recipe.tuning_steps, loss, rate, rows, horizon)
+            yield Step("regret", state.tuning_step, recipe.tuning_steps, loss, rate, rows, horizon * arms, 2 * arms)
 
-    def _step(self, number: int, rate: float, tuning: bool) -> tuple[Tensor, int, int]:
-        """Play, then descend along the rounds in a few parts; the mean loss, or the regret per round."""
+    def _step(self, number: int, rate: float, tuning: bool) -> tuple[Tensor, torch.Size]:
+        """Play, then descend along the rounds in a few parts; the mean loss or regret of a round, and T, B and A."""
         recipe = self.recipe
         watched = self._watch(number, tuning)
         laid, arms = watched.trajectories.on_offer, watched.trajectories.arms.T  # [T, B]
@@ -250,14 +250,14 @@ class QueryLoop:
         for part in np.array_split(order, min(len(order), recipe.tuning_updates)):
             losses.append(self.stepper.accumulate(loss, (torch.from_numpy(part).to(self.device),)))
             self.stepper.descend(rate, recipe.tuning_clip if tuning else recipe.clip)
-        return self.average(torch.stack(losses).mean()), arms.shape[1], arms.shape[0]
+        return self.average(torch.stack(losses).mean()), values.shape
 
     def _watch(self, number: int, tuning: bool) -> Watched:
         recipe = self.recipe
         environment = self.worlds[draw_place(self.worlds, recipe.seed + tuning, number)].environment
         copies = recipe.tuning_rollouts if tuning else 1
-        rounds = recipe.tuning_tokens if tuning else recipe.tokens
-        size = self.part.each(rounds // environment.horizon // copies)
+        tokens = recipe.tuning_tokens if tuning else recipe.tokens
+        size = self.part.each(tokens // (environment.horizon * environment.arms * copies))
         root = (TUNING_SEED if tuning else OWN_SEED) + recipe.seed
         with torch.no_grad():
             randomness = Randomness(root, self.part.chunks(number), size=size, device=self.device)

@@ -41,7 +41,8 @@ class Recipe:
     """Share of them, at first, on trajectories of an eighth, a quarter and half of the rounds: before much has changed
     the paper's form learns to tell arms apart; on whole trajectories that may take it thousands of steps."""
     tokens: int = 102_400
-    """Tokens of one step: the batch is this divided by the tokens of a trajectory."""
+    """Tokens of one step: the batch is this divided by the tokens of a trajectory. In the query form every arm on offer
+    is a token."""
     rate: float = 6e-4
     """Highest learning rate."""
     warmup: int = 300
@@ -164,11 +165,12 @@ RECIPES: dict[str, Recipe] = {
             layers=4,
             heads=4,
             width=160,
-            steps=3000,
-            tokens=409_600,
+            steps=1500,
+            tokens=2_048_000,
             rate=1.5e-3,
             warmup=50,
-            tuning_steps=6000,
+            tuning_steps=4500,
+            tuning_tokens=4_096_000,
             tuning_rate=3e-4,
             tuning_rollouts=16,
             tuning_updates=4,

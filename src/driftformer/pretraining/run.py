@@ -250,10 +250,9 @@ class _Run:
 
     def _count(self, step: Step) -> None:
         """Add up the tokens of a step over all processes."""
-        length = tokens_in(self._recipe.form, step.horizon)
-        tokens = int(step.rows * length * self._accelerator.num_processes)
+        tokens = int(step.rows * step.tokens * self._accelerator.num_processes)
         self._state.tokens += tokens
-        self._meter.add(tokens, tokens * training_flops_per_token(self._policy.config, length), 0.0)
+        self._meter.add(tokens, tokens * training_flops_per_token(self._policy.config, step.seen), 0.0)
 
     def _lap(self) -> float:
         """Seconds since the last lap, which count as training time."""
