@@ -14,7 +14,7 @@ import driftformer as df
 from driftformer.environments.broad import BroadBandit
 from driftformer.models.query import Verdict
 from driftformer.models.sampling import standard_gumbel
-from driftformer.pretraining.query import QueryPlayer, regret_to_come, return_loss, value_loss
+from driftformer.pretraining.query import QueryPlayer, daring_loss, excess_regret, tries, value_loss
 from driftformer.pretraining.recipes import Recipe, recipe_of
 from driftformer.pretraining.run import train
 from driftformer.randomness import Randomness
@@ -32,31 +32,36 @@ def test_the_value_loss_is_minus_a_log_likelihood() -> None:
     mean, doubt, target = (torch.randn(7, 3) for _ in range(3))
     counts = (torch.rand(7, 3) < 0.6).float()
     plain = -Normal(mean, doubt.exp()).log_prob(target)[counts > 0].mean() - 0.5 * np.log(2 * np.pi)
-    assert torch.allclose(value_loss(Verdict(mean, doubt, mean), target, counts), plain, atol=1e-6)
+    assert torch.allclose(value_loss(Verdict(mean, doubt, mean, mean), target, counts), plain, atol=1e-6)
 
 
-def test_regret_to_come_is_discounted_and_compared_with_the_other_rollouts() -> None:
-    regret = torch.rand(6, 3 * 2, dtype=torch.double)  # three rollouts of two problems
-    found = regret_to_come(regret, 3, 0.9)
-    for t in range(6):
-        later = sum((0.9 ** (s - t) * regret[s] for s in range(t + 1, 6)), torch.zeros(6, dtype=torch.double))
+def test_excess_regret_counts_from_the_beginning_of_a_stretch() -> None:
+    regret = torch.rand(10, 3 * 2, dtype=torch.double)  # three rollouts of two problems; stretches begin at 0, 2, 5, 7
+    found = excess_regret(regret, 3)
+    for t in range(10):
+        begin = max(start for start in (0, 2, 5, 7) if start <= t)
+        later = regret[begin:].sum(0) / 10
         for row in range(6):
-            others = [other for other in range(row % 2, 6, 2) if other != row]
-            assert torch.allclose(found[t, row], later[row] - later[others].mean())
+            assert torch.allclose(found[t, row], later[row] - later[row % 2 :: 2].mean())
 
 
-def test_the_return_loss_has_the_gradient_of_expected_regret() -> None:
-    """Two rounds, two arms: the exact gradient against the estimator's mean over all that can happen."""
-    logits = torch.tensor([[0.3, -0.2]], dtype=torch.double, requires_grad=True)
-    now, later = torch.tensor([[0.0, 1.0]], dtype=torch.double), torch.tensor([2.0, 0.5], dtype=torch.double)
-    policy = logits.softmax(1)
-    exact = torch.autograd.grad((policy * (now + later)).sum(), logits)[0]
-    mean, offered = torch.zeros_like(exact), torch.ones(1, 2, dtype=torch.bool)
-    for arm in range(2):
-        verdict = Verdict(logits, logits, logits)
-        loss = return_loss(verdict, offered, torch.tensor([arm]), now, later[arm : arm + 1] - 0.7)
-        mean += policy[0, arm].detach() * torch.autograd.grad(loss, logits)[0]
-    assert torch.allclose(mean, exact, atol=1e-9)
+def test_what_is_tried_is_constant_in_a_stretch_and_has_a_mirror_image() -> None:
+    tried = tries(Randomness(0, (0,), size=3), 4, 10).view(10, 4, 3, 5)
+    assert torch.equal(tried[:, :2], -tried[:, 2:])
+    assert torch.equal(tried[2:5], tried[2:3].expand(3, -1, -1, -1))
+    assert bool((tried[4] != tried[5]).all())
+    assert tries(Randomness(0, (0,), size=3), 3, 10).shape == (10, 9, 5)
+
+
+def test_the_daring_loss_has_the_gradient_of_regret() -> None:
+    """Regret is a parabola in what is dared: its gradient at 0 against the estimator's mean over many tries."""
+    best = torch.tensor([0.3, -0.2, 0.0, 0.1, 0.5], dtype=torch.double)
+    stray = 0.5 * torch.randn(400_000, 5, dtype=torch.double, generator=torch.Generator().manual_seed(0))
+    daring = torch.zeros(1, 5, dtype=torch.double, requires_grad=True)
+    verdict = Verdict(*(torch.zeros(1, 1),) * 3, daring.expand(len(stray), -1))
+    daring_loss(verdict, stray, (stray - best).square().sum(1)).backward()
+    assert daring.grad is not None
+    assert torch.allclose(daring.grad[0], -2 * best, atol=0.02)
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,9 @@
 other arms on offer.
 
 The network sees statistics only (`bank.py`), so it takes any number of arms and dimensions, in any order and unit. It
-says what each arm is worth and how uncertain that is, both in units of the observed spread of rewards; the policy is
-optimistic by a learned number of standard deviations, with a learned amount of chance.
+says what each arm is worth and how uncertain that is, both in units of the observed spread of rewards. A second, small
+network says how daring to be: how much an arm gains by that uncertainty, and by its widths in filters that forget
+nothing, slowly or fast (so that arms are looked at again), and how much is left to chance.
 """
 
 from __future__ import annotations
@@ -20,8 +21,11 @@ from driftformer.models.configuration import PolicyConfig
 
 _HEADS = 8
 """Ways to weigh the waves."""
-_OPTIMISM, _CHANCE = 4.0, 0.2
-"""At the start: standard deviations of optimism, and the scale of chance in the choice."""
+WIDTHS = (1, 5, 7)
+"""Filters whose widths are explored by."""
+_START = (0.6, 0.6, 0.1, 0.03, 0.2)
+"""Daring at first: what one's own uncertainty counts, what these widths count, and the scale of chance."""
+DARING = len(_START)
 
 
 class Verdict(NamedTuple):
@@ -30,6 +34,7 @@ class Verdict(NamedTuple):
     mean: Tensor  # worth, less that of all arms on offer
     doubt: Tensor  # logarithm of its standard deviation
     logits: Tensor  # of the choice
+    daring: Tensor  # [N, 5] logarithms of what counts in it
 
 
 class Block(nn.Module):
@@ -70,22 +75,30 @@ class QueryPolicy(PreTrainedModel):  # type: ignore[no-untyped-call]
         self.embed_problem = nn.Sequential(nn.Linear(PROBLEM + 2 * _HEADS, width), nn.GELU(), nn.Linear(width, width))
         self.blocks = nn.ModuleList(Block(width, config.heads) for _ in range(config.layers))
         self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, 2)
-        self.weigh, self.daring = nn.Linear(width, facts), nn.Linear(width, 2)
+        self.weigh = nn.Linear(width, facts)
+        told = PROBLEM + 2 * _HEADS + 3 * len(WIDTHS)
+        self.dare = nn.Sequential(nn.Linear(told, 64), nn.GELU(), nn.Linear(64, DARING))
         self.post_init()  # type: ignore[no-untyped-call]
 
     def _init_weights(self, module: nn.Module) -> None:
         """Torch's own, but nothing is weighed at first, and daring is the same everywhere."""
         if module is self:
-            for layer in (self.weigh, self.daring):
-                nn.init.zeros_(layer.weight)
-                nn.init.zeros_(layer.bias)
+            last = self.dare[2]
+            assert isinstance(last, nn.Linear)
+            for values in (self.weigh.weight, self.weigh.bias, last.weight):
+                nn.init.zeros_(values)
+            with torch.no_grad():
+                last.bias.copy_(torch.tensor(_START).log())
 
     @classmethod
     def from_pretrained(cls, *source: Any, **options: Any) -> Any:
         """As in transformers, but from safetensors only: a pickle is never opened."""
         return super().from_pretrained(*source, **{**options, "use_safetensors": True})
 
-    def forward(self, statistics: Statistics, offered: Tensor | None = None) -> Verdict:
+    def forward(
+        self, statistics: Statistics, offered: Tensor | None = None, stray: Tensor | float = 0.0
+    ) -> Verdict:
+        """`stray` is added to what it dares: a training tries more and less."""
         arms, waves, records, problem = statistics
         hidden = functional.gelu(self.expert(records) + self.setting(problem).unsqueeze(1))  # [N, K, 64]
         share = self.score(hidden).softmax(dim=1)  # [N, K, H] which waves to believe
@@ -98,9 +111,15 @@ class QueryPolicy(PreTrainedModel):  # type: ignore[no-untyped-call]
         mean, doubt = self.head(self.norm(hidden)).unbind(-1)
         mean, doubt = mean + (self.weigh(setting).unsqueeze(1) * facts).sum(-1), doubt.clamp(-5, 4)
         deviation = doubt.exp()
-        usual = deviation.mean(1, keepdim=True)
+        widths, noisy = (torch.stack([arms[..., k * MEMBERS + m] for m in WIDTHS], dim=-1) for k in (1, 2))  # [N, A, 3]
+        low = high = noisy
+        share = torch.full_like(deviation, 1 / deviation.shape[1])
         if offered is not None:
-            usual = (deviation * offered).sum(1, keepdim=True) / offered.sum(1, keepdim=True)
-        optimism, chance = self.daring(setting).exp().unsqueeze(1).unbind(-1)  # [N, 1] each
-        index = mean + _OPTIMISM * optimism * deviation
-        return Verdict(mean, doubt, index / (_CHANCE * chance * usual))
+            share = offered / offered.sum(1, keepdim=True)
+            low, high = (noisy.masked_fill(~offered.unsqueeze(2), bound) for bound in (torch.inf, -torch.inf))
+        range_of = (low.amin(1), high.amax(1), (noisy * share.unsqueeze(2)).sum(1))
+        daring = self.dare(torch.cat([problem, told.detach(), *range_of], dim=-1))  # [N, 5]
+        own, by_width, chance = (daring + stray).exp().unsqueeze(1).split([1, len(WIDTHS), 1], dim=-1)  # [N, 1, …] each
+        index = mean + own.squeeze(2) * deviation + (by_width * widths).sum(-1)
+        usual = (deviation * share).sum(1, keepdim=True)
+        return Verdict(mean, doubt, index / (chance.squeeze(2) * usual), daring)

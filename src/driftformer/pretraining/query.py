@@ -1,11 +1,11 @@
-"""Pretraining of the query form: it plays, then learns what all arms were worth; later, what its choices led to.
+"""Pretraining of the query form: it plays, then learns what all arms were worth; later also how daring to be.
 
 Values come first: in every round of what it played itself, it says what each arm is worth and how sure it is, and
 descends on minus the log-likelihood of the true values under these normal distributions. That teaches what can be known
-from a history, whichever arms were tried in it. Then comes the return: how optimistic to be, and how much to leave to
-chance, can only be learned from consequences, so it descends on the regret of its own rollouts. The gradient is that of
-the discounted regret still to come (REINFORCE), with the exact expectation for the round at hand, and for what follows
-the mean over the other rollouts of the same problem as baseline.
+from a history, whichever arms were tried in it. How much to explore can only be learned from consequences. So then every
+problem is played several times side by side, each time a little more or less daring for a quarter of the rounds, and
+what it dares moves towards what led to less regret. Beliefs never learn from regret: policies that did became greedy,
+because what a choice costs now is certain, and what it teaches is noise in one's own rollouts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from torch import Tensor
 
 from driftformer.models.bank import Statistics, empty, learn, predict, spread, statistics
 from driftformer.models.checkpoints import Policy
-from driftformer.models.query import QueryPolicy, Verdict
+from driftformer.models.query import DARING, QueryPolicy, Verdict
 from driftformer.models.sampling import standard_gumbel
 from driftformer.pretraining.data import OWN_SEED, TUNING_SEED, draw_place
 from driftformer.pretraining.loop import Step, learning_rate
@@ -38,8 +38,10 @@ _HEAT = 3.0
 """Most chance in what it plays while it learns values, in units of its own: histories must differ."""
 _FARTHEST = 15.0
 """Values further away than so many spreads count as that far."""
-_MOST_REGRET = 40.0
-"""Regret to come beyond which a rollout says no more about its choices, in rounds of the average arm."""
+_STRAY = 0.5
+"""Standard deviation of what is tried about daring, in logarithms."""
+_STRETCHES = 4
+"""Parts of a problem with a try of their own."""
 
 
 @dataclass(frozen=True)
@@ -63,14 +65,16 @@ class QueryPlayer:
         return self.watch(problems, gumbel).trajectories
 
     @torch.no_grad()
-    def watch(self, problems: Problems, gumbel: Tensor) -> Watched:
-        """The same, with what was known."""
+    def watch(self, problems: Problems, gumbel: Tensor, stray: Tensor | None = None) -> Watched:
+        """The same, with what was known; `stray` `[T, B, 5]` is added to what it dares."""
+        if stray is None:
+            stray = gumbel.new_zeros(gumbel.shape[1], len(gumbel), DARING)
         if gumbel.device.type != "cuda" or not isinstance(problems, Tape):
-            return watch(self._policy, problems, gumbel)
+            return watch(self._policy, problems, gumbel, stray)
         key = (tuple(problems.features.shape), problems.rewards, problems.offered is None)
         if key not in self._graphs:
             self._graphs[key] = _Captured(self._policy, problems)
-        return self._graphs[key].watch(problems, gumbel)
+        return self._graphs[key].watch(problems, gumbel, stray)
 
 
 def player_of(policy: Policy) -> Player | QueryPlayer:
@@ -78,7 +82,7 @@ def player_of(policy: Policy) -> Player | QueryPlayer:
     return QueryPlayer(policy) if isinstance(policy, QueryPolicy) else Player(policy)
 
 
-def watch(policy: QueryPolicy, problems: Problems, gumbel: Tensor) -> Watched:
+def watch(policy: QueryPolicy, problems: Problems, gumbel: Tensor, stray: Tensor) -> Watched:
     """The plain way: round after round."""
     shape, course = problems.shape, problems.begin()
     bank = empty(shape.batch, shape.dim, shape.device, shape.dtype)
@@ -88,7 +92,7 @@ def watch(policy: QueryPolicy, problems: Problems, gumbel: Tensor) -> Watched:
         prediction = predict(bank, observation.action_set, observation.offered)
         known.append(statistics(bank, prediction, observation.offered))
         spreads.append(spread(bank))
-        arm = observation.best(policy(known[-1], observation.offered).logits + gumbel[:, t])
+        arm = observation.best(policy(known[-1], observation.offered, stray[t]).logits + gumbel[:, t])
         reward = course.pay(arm)
         learn(bank, prediction, arm, reward)
         arms.append(arm)
@@ -111,6 +115,7 @@ class _Captured:
         self._scale, self._noise, self._paid, self._spread = (
             torch.zeros(horizon, batch, device=device) for _ in range(4)
         )
+        self._stray = torch.zeros(horizon, batch, DARING, device=device)
         self._offered = None if problems.offered is None else torch.ones_like(self._values, dtype=torch.bool)
         self._arms = torch.zeros(horizon, batch, device=device, dtype=torch.long)
         self._t = torch.zeros(1, device=device, dtype=torch.long)
@@ -134,7 +139,7 @@ class _Captured:
         offered = None if self._offered is None else now(self._offered)
         prediction = predict(bank, now(self._features), offered)
         known = statistics(bank, prediction, offered)
-        scores = self._policy(known, offered).logits + now(self._gumbel)
+        scores = self._policy(known, offered, now(self._stray)).logits + now(self._gumbel)
         arm = (scores if offered is None else scores.masked_fill(~offered, -torch.inf)).argmax(dim=1)
         mean = now(self._values).gather(1, arm.unsqueeze(1)).squeeze(1)
         reward = self._law.reward(mean, now(self._scale), now(self._noise))
@@ -145,7 +150,8 @@ class _Captured:
         learn(bank, prediction, arm, reward)
         t.add_(1)
 
-    def watch(self, problems: Tape, gumbel: Tensor) -> Watched:
+    def watch(self, problems: Tape, gumbel: Tensor, stray: Tensor) -> Watched:
+        self._stray.copy_(stray)
         mine = [self._features, self._values, self._scale, self._noise, self._gumbel]
         given = [problems.features, problems.values, problems.spread, problems.noise, gumbel]
         if self._offered is not None and problems.offered is not None:
@@ -168,24 +174,35 @@ def value_loss(verdict: Verdict, target: Tensor, counts: Tensor) -> Tensor:
     return (each * counts).sum() / counts.sum().clamp(min=1)
 
 
-def return_loss(verdict: Verdict, offered: Tensor, arm: Tensor, regret: Tensor, to_come: Tensor) -> Tensor:
-    """Expected regret of the round `[N, A]`, and the score-function term on what is still to come `[N]`."""
-    log_policy = verdict.logits.masked_fill(~offered, -1e9).log_softmax(dim=1)
-    expected = (log_policy.exp() * regret).sum(dim=1)
-    taken = log_policy.gather(1, arm.unsqueeze(1)).squeeze(1)
-    return (expected + to_come * taken).mean()
+def daring_loss(verdict: Verdict, stray: Tensor, excess: Tensor) -> Tensor:
+    """Its gradient is that of the mean regret by what is dared: regret `[N]` times the score of what was tried."""
+    return (excess.unsqueeze(1) * stray / _STRAY**2 * verdict.daring).sum(dim=1).mean()
 
 
-def regret_to_come(regret: Tensor, count: int, discount: float) -> Tensor:
-    """Discounted regret after each round `[T, R·P]`, less its mean over the other rollouts of the same problem."""
-    later, sums = torch.zeros_like(regret[0]), []
-    for now in regret.flip(0):
-        sums.append(later)
-        later = discount * (now + later)
-    grouped = torch.stack(sums[::-1]).view(len(regret), count, -1)  # [T, R, P]
-    others = (grouped.sum(1, keepdim=True) - grouped) / max(1, count - 1)
-    beyond: Tensor = (grouped - others).flatten(1)
-    return beyond.clamp(-_MOST_REGRET, _MOST_REGRET)
+def excess_regret(regret: Tensor, count: int) -> Tensor:
+    """Regret from the beginning of each round's stretch to the end, `[T, R·P]`, less its mean over all R rollouts of
+    the problem, as a share of all rounds."""
+    horizon = len(regret)
+    begins = _stretch(horizon, regret.device) * horizon // _STRETCHES
+    to_come = regret.flip(0).cumsum(0).flip(0)[begins] / horizon
+    grouped = to_come.view(horizon, count, -1)  # [T, R, P]
+    centred: Tensor = (grouped - grouped.mean(1, keepdim=True)).flatten(1)
+    return centred
+
+
+def _stretch(horizon: int, device: torch.device) -> Tensor:
+    """Which stretch each round belongs to, `[T]`."""
+    begins = torch.arange(_STRETCHES, device=device) * horizon // _STRETCHES
+    rounds: Tensor = (torch.arange(horizon, device=device).unsqueeze(1) >= begins).sum(1) - 1
+    return rounds
+
+
+def tries(randomness: Randomness, copies: int, horizon: int) -> Tensor:
+    """What rollouts dare more or less, `[T, copies · problems, 5]`: each copy of the second half mirrors one of the
+    first."""
+    half = randomness.stream("stray").normal((copies + 1) // 2, _STRETCHES, DARING).transpose(0, 1)  # [R/2, P, S, 5]
+    tried = _STRAY * torch.cat([half, -half])[:copies].flatten(0, 1)
+    return tried[:, _stretch(horizon, tried.device)].transpose(0, 1)
 
 
 @dataclass
@@ -220,7 +237,7 @@ class QueryLoop:
     def _step(self, number: int, rate: float, tuning: bool) -> tuple[Tensor, torch.Size]:
         """Play, then descend along the rounds in a few parts; the mean loss or regret of a round, and T, B and A."""
         recipe = self.recipe
-        watched = self._watch(number, tuning)
+        watched, stray = self._watch(number, tuning)
         laid, arms = watched.trajectories.on_offer, watched.trajectories.arms.T  # [T, B]
         values = laid.values.transpose(0, 1)  # [T, B, A]
         offered = torch.ones_like(values, dtype=torch.bool) if laid.offered is None else laid.offered.transpose(0, 1)
@@ -231,7 +248,7 @@ class QueryLoop:
         regret = laid.suboptimality.transpose(0, 1)
         regret = regret / (regret.sum(dim=(0, 2)) / offered.sum(dim=(0, 2))).clamp(min=1e-6)[:, None]
         paid = regret.gather(2, arms.unsqueeze(2)).squeeze(2)
-        to_come = regret_to_come(paid, recipe.tuning_rollouts, recipe.tuning_discount) if tuning else paid
+        excess = excess_regret(paid, recipe.tuning_rollouts) if tuning else paid
 
         def loss(model: Callable[..., Verdict], rounds: Tensor) -> tuple[Tensor, Tensor]:
             def flat(held: Tensor) -> Tensor:
@@ -240,10 +257,9 @@ class QueryLoop:
             seen = flat(offered)
             verdict = model(Statistics(*(flat(held) for held in watched.known)), None if laid.offered is None else seen)
             value = value_loss(verdict, flat(target), flat(counts))
-            if not tuning:  # logits play no part yet, but several processes wait for the gradient of every weight
-                return value + 0 * verdict.logits.mean(), value
-            choice = return_loss(verdict, seen, flat(arms), flat(regret), flat(to_come))
-            return choice + recipe.tuning_values * value, paid.mean()
+            if not tuning:  # daring plays no part yet, but several processes wait for the gradient of every weight
+                return value + 0 * verdict.daring.mean(), value
+            return value + daring_loss(verdict, flat(stray), flat(excess)), paid.mean()
 
         order = np.random.default_rng((recipe.seed, number, int(tuning))).permutation(len(arms))
         losses = []
@@ -252,19 +268,22 @@ class QueryLoop:
             self.stepper.descend(rate, recipe.tuning_clip if tuning else recipe.clip)
         return self.average(torch.stack(losses).mean()), values.shape
 
-    def _watch(self, number: int, tuning: bool) -> Watched:
+    def _watch(self, number: int, tuning: bool) -> tuple[Watched, Tensor]:
+        """What was played, and what it tried about daring."""
         recipe = self.recipe
         environment = self.worlds[draw_place(self.worlds, recipe.seed + tuning, number)].environment
-        copies = recipe.tuning_rollouts if tuning else 1
+        copies, horizon = recipe.tuning_rollouts if tuning else 1, environment.horizon
         tokens = recipe.tuning_tokens if tuning else recipe.tokens
-        size = self.part.each(tokens // (environment.horizon * environment.arms * copies))
+        size = self.part.each(tokens // (horizon * environment.arms * copies))
         root = (TUNING_SEED if tuning else OWN_SEED) + recipe.seed
         with torch.no_grad():
             randomness = Randomness(root, self.part.chunks(number), size=size, device=self.device)
             problems = problems_of(environment, randomness)
-            uniform = randomness.stream("gumbel").uniform(copies, environment.horizon, environment.arms)
+            uniform = randomness.stream("gumbel").uniform(copies, horizon, environment.arms)
             gumbel = standard_gumbel(uniform.transpose(0, 1).flatten(0, 1))  # one copy of all after the other
             if tuning:
-                return self.player.watch(problems.repeat(copies), gumbel)
+                stray = tries(randomness, copies, horizon)
+                return self.player.watch(problems.repeat(copies), gumbel, stray), stray
             heat = _HEAT * randomness.stream("heat").uniform()
-            return self.player.watch(problems, gumbel * heat[:, None, None])
+            watched = self.player.watch(problems, gumbel * heat[:, None, None])
+            return watched, gumbel.new_zeros(horizon, len(gumbel), DARING)

@@ -66,10 +66,6 @@ class Recipe:
     the first phase on."""
     tuning_rollouts: int = 8
     """How often each problem is played in a step."""
-    tuning_discount: float = 0.985
-    """What regret counts a round later, in the query form."""
-    tuning_values: float = 0.3
-    """Weight of what arms are worth, beside regret, in the query form."""
     tuning_future: float = 0.3
     """Weight of the score-function term, on the regret still to come."""
     tuning_clip: float = 0.5
@@ -87,9 +83,9 @@ class Recipe:
         for name in ("rate", "tuning_rate", "clip", "tuning_clip", "tuning_sharpen"):
             require_real(name, getattr(self, name), 0.0, above=True)
         require_count("seed", self.seed, 0, most=2**40)
-        for name in ("weight_decay", "tuning_future", "tuning_values"):
+        for name in ("weight_decay", "tuning_future"):
             require_real(name, getattr(self, name), 0.0)
-        for name in ("own", "short", "tuning_discount"):
+        for name in ("own", "short"):
             require_real(name, getattr(self, name), 0.0, most=1.0)
 
 
