@@ -102,8 +102,8 @@ def test_behaviours_and_labels_that_cannot_be_are_refused() -> None:
         check_behaviours({"linucp": 1.0})
     with pytest.raises(InputError, match="share of random"):
         check_behaviours({"random": 0.0})
-    with pytest.raises(InputError, match="cannot play drift"):
-        check_labels("oracle", worlds_of("drift"))
+    with pytest.raises(InputError, match="cannot play broad"):
+        check_labels("oracle", worlds_of("broad"))
 
 
 def test_fewer_dimensions_are_padded_with_zeros() -> None:

@@ -75,7 +75,7 @@ QUERY = {
 }
 
 
-@pytest.mark.parametrize(("name", "settings"), [("tiny", POINTER), ("general", QUERY)])
+@pytest.mark.parametrize(("name", "settings"), [("tiny", POINTER), ("drift", QUERY)])
 def test_two_processes_have_the_losses_of_one(name: str, settings: dict[str, Any], tmp_path: Path) -> None:
     # Rounding differs, and training magnifies it a thousandfold in a few hundred steps; so few steps, and slow ones.
     options = [part for key, value in settings.items() for part in (f"--{key.replace('_', '-')}", str(value))]

@@ -25,7 +25,7 @@ from tests.models.test_query import make_policy
 
 def small(**changes: object) -> Recipe:
     sizes = {"worlds": "tiny", "width": 16, "layers": 1, "heads": 2, "tokens": 3840, "tuning_tokens": 7680}
-    return recipe_of("general", **{**sizes, "tuning_rollouts": 4, "shards": 2, "warmup": 5, **changes})
+    return recipe_of("drift", **{**sizes, "tuning_rollouts": 4, "shards": 2, "warmup": 5, **changes})
 
 
 def test_the_value_loss_is_minus_a_log_likelihood() -> None:
@@ -39,8 +39,11 @@ def test_excess_regret_counts_from_the_beginning_of_a_stretch() -> None:
     regret = torch.rand(10, 3 * 2, dtype=torch.double)  # three rollouts of two problems; stretches begin at 0, 2, 5, 7
     found = excess_regret(regret, 3)
     for t in range(10):
-        begin = max(start for start in (0, 2, 5, 7) if start <= t)
-        later = regret[begin:].sum(0) / 10
+        if t >= 7:
+            assert bool((found[t] == 0).all())
+            continue
+        begin, end = next(part for part in ((5, 10), (2, 7), (0, 5)) if part[0] <= t)
+        later = regret[begin:end].mean(0)
         for row in range(6):
             assert torch.allclose(found[t, row], later[row] - later[row % 2 :: 2].mean())
 
@@ -50,6 +53,7 @@ def test_what_is_tried_is_constant_in_a_stretch_and_has_a_mirror_image() -> None
     assert torch.equal(tried[:, :2], -tried[:, 2:])
     assert torch.equal(tried[2:5], tried[2:3].expand(3, -1, -1, -1))
     assert bool((tried[4] != tried[5]).all())
+    assert bool((tried[7:] == 0).all())
     assert tries(Randomness(0, (0,), size=3), 3, 10).shape == (10, 9, 5)
 
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from driftformer.environments.drift import Drift, Effect, Start, Triple, Walked, scaled, walk
-from driftformer.errors import InputError, require_count, require_real
+from driftformer.errors import InputError, require_real
 from driftformer.randomness import Stream
 
 Range = tuple[float, float]
@@ -103,32 +103,6 @@ class Units:
         scale, shift, signal = memory  # [B] each
         w = effect.w * signal.unsqueeze(1)
         return replace(effect, w=w, scale=effect.scale * scale, shift=effect.shift * scale + shift), memory
-
-
-@dataclass(frozen=True)
-class ElevatedWithin:
-    """Adds a lift to every reward inside a few windows; lift, places and lengths differ from problem to problem."""
-
-    windows: int = 2
-    lift: Range = (-4.0, 4.0)
-    share: Range = (0.02, 0.2)
-    piecewise_constant: ClassVar[bool] = True
-    abrupt: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        require_count("windows", self.windows)
-        _require_range("lift", self.lift)
-        _require_range("share", self.share, 0.0)
-
-    def start(self, start: Start) -> Triple:
-        first = start.rng.uniform(self.windows) * start.horizon  # [B, windows]
-        length = _within(self.share, start.rng.uniform(self.windows)) * start.horizon
-        return first, first + length, _within(self.lift, start.rng.uniform())
-
-    def at(self, t: int, effect: Effect, memory: Triple, rng: Stream) -> tuple[Effect, Triple]:
-        first, last, lift = memory
-        inside = ((first <= t) & (t <= last)).any(dim=1)
-        return replace(effect, shift=effect.shift + lift * inside), memory
 
 
 @dataclass(frozen=True)

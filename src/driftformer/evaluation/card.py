@@ -6,7 +6,7 @@ All numbers come from evaluations that are stored beside the card, on problems t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,12 @@ from driftformer.agents.base import Agent
 from driftformer.agents.incontext import InContext
 from driftformer.agents.oracle import Oracle
 from driftformer.agents.registry import make_agent
+from driftformer.environments.base import Environment
+from driftformer.environments.drift import Compose, Cosine, Drift, Jumps, PriorName, Stationary
+from driftformer.environments.linear import ArmMode, LinearBandit
+from driftformer.environments.per_problem import Units, WalkWithin
 from driftformer.environments.registry import make_env
+from driftformer.environments.unseen import Flips, Rising
 from driftformer.errors import InputError, require_count
 from driftformer.evaluation.evaluate import evaluate
 from driftformer.evaluation.teacher import TEACHER, measure_closeness
@@ -23,35 +28,73 @@ from driftformer.policies import TRAINING, folder_of
 from driftformer.pretraining.labels import BEHAVIOUR, OPTIMAL
 from driftformer.pretraining.recipes import RECIPES
 from driftformer.pretraining.worlds import worlds_of
-from driftformer.problem import traits_of
+from driftformer.problem import traits_of, why_not
 from driftformer.simulation.numbers import with_error
 from driftformer.storage.files import read_json, tidy, write_atomically, write_json
 
 PAPER_TOKENS = 200 * 400_000 * 399
 """200 epochs over 4 × 100,000 trajectories of 200 rounds, two tokens a round."""
 
-_MODES = ("fixed", "resampled")
-_COSINES = [
-    (f"High, b={b:g}, {mode} arms", "high", {"b": b, "arm_mode": mode}) for b in (0.018, 0.025) for mode in _MODES
-]
+_MODES: tuple[ArmMode, ...] = ("fixed", "resampled")
 _TINY = {"horizon": 30, "dim": 4, "arms": 4, "noise": 0.3}
-_LONG = {"Stationary": "stationary", "Four jumps": "jumps", "Random walk": "walk"}
-_SETTINGS: dict[str, list[tuple[str, str, dict[str, Any]]]] = {
-    "high": [(f"High, b={b:g}, fixed arms", "high", {"b": b}) for b in (0.005, 0.01, 0.015, 0.02, 0.018, 0.025)],
-    "low": [("Low, fixed arms", "low", {}), ("Low without its windows, fixed arms", "low", {"lift": 0.0})],
-    "cosine": _COSINES,
-    "drift": [
-        *_COSINES,
-        *((f"Low, {mode} arms", "low", {"arm_mode": mode}) for mode in _MODES),
-        *(
-            (f"{title}, T=500, {mode} arms", preset, {"horizon": 500, "arm_mode": mode})
-            for title, preset in _LONG.items()
-            for mode in _MODES
-        ),
+
+Setting = tuple[str, Environment]
+"""A title and an environment."""
+
+
+def _named(title: str, preset: str, **options: Any) -> Setting:
+    return title, make_env(preset, **options)
+
+
+def _cosines() -> list[Setting]:
+    pairs = [(b, mode) for b in (0.018, 0.025) for mode in _MODES]
+    return [_named(f"High, b={b:g}, {mode} arms", "high", b=b, arm_mode=mode) for b, mode in pairs]
+
+
+def _any_world() -> list[Setting]:
+    """Every kind of change, with the paper's prior and with weights of both signs; then other kinds of rewards."""
+    kinds: dict[str, Drift] = {
+        "High, b=0.018": Cosine(0.018),
+        "High, b=0.025": Cosine(0.025),
+        "At rest": Stationary(),
+        "4 jumps": Jumps(4),
+        "4 sign flips": Flips(4),
+        "A walk of length 0 to 20": WalkWithin((0.0, 20.0)),
+        "One arm rising by 8": Rising(8.0),
+    }
+    third = Units(scale=(1.0, 1.0), shift=(0.0, 0.0), signal=(3**-0.5, 3**-0.5))  # w ~ N(0, I/3)
+    priors: tuple[PriorName, ...] = ("uniform", "normal")
+    settings: list[Setting] = []
+    for prior in priors:
+        for title, kind in kinds.items():
+            drift = kind if prior == "uniform" else Compose((kind, third) if isinstance(kind, Jumps) else (third, kind))
+            for mode in _MODES:
+                environment = LinearBandit(horizon=200, drift=drift, prior=prior, arm_mode=mode)
+                settings.append((f"{title}, {mode} arms" + ", both signs" * (prior == "normal"), environment))
+    settings += [_named(f"Low, {mode} arms", "low", arm_mode=mode) for mode in _MODES]
+    return settings + [_named(f"`{name}`, T=500", name, horizon=500) for name in ("bernoulli", "disjoint", "logistic")]
+
+
+_SETTINGS: dict[str, Callable[[], list[Setting]]] = {
+    "high": lambda: [
+        _named(f"High, b={b:g}, fixed arms", "high", b=b) for b in (0.005, 0.01, 0.015, 0.02, 0.018, 0.025)
     ],
-    "tiny": [(f"tiny High, {mode} arms", "high", {**_TINY, "arm_mode": mode}) for mode in _MODES],
+    "low": lambda: [
+        _named("Low, fixed arms", "low"),
+        _named("Low without its windows, fixed arms", "low", lift=0.0),
+    ],
+    "cosine": _cosines,
+    "broad": _any_world,
+    "tiny": lambda: [_named(f"tiny High, {mode} arms", "high", **_TINY, arm_mode=mode) for mode in _MODES],
 }
-"""What a policy is measured on, by the worlds it was trained in: title, environment and options."""
+"""What a policy is measured on, by the worlds it was trained in."""
+
+_RIVALS = (
+    *("linucb", "thompson", *(f"discounted-linucb@gamma={gamma}" for gamma in (0.9, 0.97, 0.99))),
+    *("sliding-window-linucb", "weighted-linucb"),
+    *("ucb", "kl-ucb", "beta-thompson", "discounted-ucb", "sliding-window-ucb", "glr-kl-ucb"),
+)
+"""What the generalist is compared with, wherever they can play."""
 
 _USUAL = {"runs": 200, "seed": 0}
 
@@ -95,16 +138,22 @@ def _regrets(
     agent: InContext, worlds: str, teacher: str | None, out: Path, runs: int, seed: int, workers: int
 ) -> Iterator[dict[str, Any]]:
     """In the environments of the table or, for policies of other worlds, in those worlds."""
-    players: dict[str, Agent] = {"sampled": agent, "greedy": InContext(agent.source, mode="greedy")}
-    players |= {name: make_agent(name) for name in ("linucb", "thompson", teacher) if name}
+    players: dict[str, Agent] = {"sampled": agent}
+    if worlds == "broad":
+        players |= {name: make_agent(name) for name in _RIVALS}
+    else:
+        players["greedy"] = InContext(agent.source, mode="greedy")
+        players |= {name: make_agent(name) for name in ("linucb", "thompson", teacher) if name}
+        players["oracle"] = Oracle()
     if worlds in _SETTINGS:
-        measured_on = [(title, make_env(preset, **options)) for title, preset, options in _SETTINGS[worlds]]
+        measured_on = _SETTINGS[worlds]()
     else:
         measured_on = [(world.environment.describe(), world.environment) for world in worlds_of(worlds)]
     for place, (title, environment) in enumerate(measured_on):
-        oracle: dict[str, Agent] = {"oracle": Oracle()} if Oracle().why_not(traits_of(environment)) is None else {}
+        traits = traits_of(environment)
+        able = {name: player for name, player in players.items() if why_not(player, traits) is None}
         folder = out / "evaluations" / f"{place:02d}"
-        result = evaluate(environment, players | oracle, runs=runs, seed=seed, out=folder, workers=workers)
+        result = evaluate(environment, able, runs=runs, seed=seed, out=folder, workers=workers)
         regrets = {
             name: {"mean": row.regret_mean, "stderr": row.regret_stderr} for name, row in result.summary.agents.items()
         }
@@ -118,10 +167,11 @@ def render(card: dict[str, Any]) -> str:
     lines += ["## How it was made", "", *_made(training), ""]
     lines += ["## Dynamic regret", ""]
     lines += [f"Mean ± standard error over {card['runs']} problems that training never saw (seed {card['seed']})."]
-    lines += ["", *_regret_table(card["regret"]), ""]
+    table = _against_the_best if recipe["worlds"] == "broad" else _regret_table
+    lines += ["", *table(card["regret"]), ""]
     if card["teacher"]:
         lines += ["## How close it is to its teacher", "", *_teacher(card["teacher"], recipe["labels"]), ""]
-    lines += ["## Limits", "", *_limits(training["policy"], recipe), ""]
+    lines += ["## Limits", "", *_limits(card), ""]
     given = "".join(f" --{name} {card[name]}" for name, usual in _USUAL.items() if card[name] != usual)
     lines += [f"Figures from `driftformer card {card['policy']}{given} --out FOLDER`; weights {card['weights']}."]
     return "\n".join(lines) + "\n"
@@ -129,6 +179,8 @@ def render(card: dict[str, Any]) -> str:
 
 def _made(training: dict[str, Any]) -> list[str]:
     recipe, config, progress = training["recipe"], training["policy"], training["progress"]
+    if config["form"] == "query":
+        return _made_query(training)
     alg_0 = ", ".join(f"{name} {share:g}" for name, share in recipe["behaviours"].items())
     own = f"; {recipe['own']:.0%} of trajectories by the policy itself" if recipe["own"] else ""
     steps = f"{progress['step']:,} steps on labels (learning rate {recipe['rate']:g})"
@@ -154,6 +206,32 @@ def _made(training: dict[str, Any]) -> list[str]:
     ]
 
 
+def _made_query(training: dict[str, Any]) -> list[str]:
+    recipe, config = training["recipe"], training["policy"]
+    lines = [
+        f"- Model: query form, {config['layers']} layers, {config['heads']} heads, D={config['width']}, "
+        f"{training['parameters']:,} weights, kept in bfloat16. It reads the statistics of `models/bank.py`.",
+        f"- Problems: `{recipe['worlds']}` of `pretraining/worlds.py`, generated and played by itself during training.",
+        f"- Training: {_spent(training)} Kept: the weights of step {training['progress']['best_at']:,}, with the least "
+        "regret during training.",
+        f"- Command: `{_command(training)}`.",
+    ]
+    before = training.get("before")
+    while before:
+        lines.append(f"- Before that: {_spent(before)}")
+        before = before.get("before")
+    return lines
+
+
+def _spent(training: dict[str, Any]) -> str:
+    recipe, progress = training["recipe"], training["progress"]
+    return (
+        f"{progress['step']:,} steps on values (learning rate {recipe['rate']:g}), then {progress['tuning_step']:,} on "
+        f"regret too (learning rate {recipe['tuning_rate']:g}); {progress['seconds'] / 60:.1f} minutes on one "
+        f"{training['device']}, {progress['tokens'] / 1e6:,.0f}M arms on offer."
+    )
+
+
 def _command(training: dict[str, Any]) -> str:
     """The command that trains the policy: the recipe, and every setting that differs from it."""
     recipe = training["recipe"]
@@ -173,6 +251,24 @@ def _regret_table(regrets: list[dict[str, Any]]) -> list[str]:
         cells = [with_error(**row["agents"][name]) if name in row["agents"] else "–" for name in names]
         lines.append(f"| {row['title']} | " + " | ".join(cells) + " |")
     return lines
+
+
+def _against_the_best(regrets: list[dict[str, Any]]) -> list[str]:
+    """The policy beside the rival that is best in each world."""
+    lines = ["| | the policy | the best rival | | ratio |", "|---|---|---|---|---|"]
+    for row in regrets:
+        policy, name, ratio = _best_rival(row)
+        told = (row["title"], with_error(**policy), with_error(**row["agents"][name]), f"`{name}`", f"{ratio:.2f}")
+        lines.append(f"| {' | '.join(told)} |")
+    return [*lines, "", f"Rivals, wherever they can play: {', '.join(f'`{name}`' for name in _RIVALS)}."]
+
+
+def _best_rival(row: dict[str, Any]) -> tuple[dict[str, float], str, float]:
+    """The policy's figures, the best rival's name, and the ratio of their regrets."""
+    agents = dict(row["agents"])
+    policy = agents.pop("sampled")
+    name = min(agents, key=lambda rival: float(agents[rival]["mean"]))
+    return policy, name, policy["mean"] / agents[name]["mean"]
 
 
 def _teacher(found: dict[str, Any], name: str) -> list[str]:
@@ -200,7 +296,10 @@ def _teacher(found: dict[str, Any], name: str) -> list[str]:
     return lines + ([f"**{ratio['warning']}**"] if ratio["warning"] else [])
 
 
-def _limits(config: dict[str, Any], recipe: dict[str, Any]) -> list[str]:
+def _limits(card: dict[str, Any]) -> list[str]:
+    config, recipe = card["training"]["policy"], card["training"]["recipe"]
+    if config["form"] == "query":
+        return _limits_of_statistics(card)
     arms = (
         f"exactly the {config['arms']} arms it was trained with (fewer are padded), in the same order in every round"
         if config["form"] == "paper"
@@ -212,4 +311,15 @@ def _limits(config: dict[str, Any], recipe: dict[str, Any]) -> list[str]:
         + (" in units of the noise." if recipe["worlds"] != "low" else " are far outside; it has seen [0, 1] only."),
         "- Trained on simulated linear bandits with Gaussian noise. Elsewhere nothing is guaranteed: compare it with "
         "other agents first, with `driftformer evaluate`.",
+    ]
+
+
+def _limits_of_statistics(card: dict[str, Any]) -> list[str]:
+    behind = [f"{row['title']} ({ratio:.2f})" for row in card["regret"] if (ratio := _best_rival(row)[2]) > 1]
+    told = f"- Behind the best rival, which differs from world to world, on: {'; '.join(behind)}."
+    return [
+        "- Any units, any number of rounds and arms; more than 256 dimensions are projected onto 256 at random.",
+        *([told] if behind else []),
+        "- It believes in rewards that are linear in the features, or nearly so, and that change as its worlds do. "
+        "Elsewhere compare it with other agents first, with `driftformer evaluate`.",
     ]

@@ -95,9 +95,7 @@ class QueryPolicy(PreTrainedModel):  # type: ignore[no-untyped-call]
         """As in transformers, but from safetensors only: a pickle is never opened."""
         return super().from_pretrained(*source, **{**options, "use_safetensors": True})
 
-    def forward(
-        self, statistics: Statistics, offered: Tensor | None = None, stray: Tensor | float = 0.0
-    ) -> Verdict:
+    def forward(self, statistics: Statistics, offered: Tensor | None = None, stray: Tensor | float = 0.0) -> Verdict:
         """`stray` is added to what it dares: a training tries more and less."""
         arms, waves, records, problem = statistics
         hidden = functional.gelu(self.expert(records) + self.setting(problem).unsqueeze(1))  # [N, K, 64]

@@ -2,10 +2,11 @@
 
 Values come first: in every round of what it played itself, it says what each arm is worth and how sure it is, and
 descends on minus the log-likelihood of the true values under these normal distributions. That teaches what can be known
-from a history, whichever arms were tried in it. How much to explore can only be learned from consequences. So then every
-problem is played several times side by side, each time a little more or less daring for a quarter of the rounds, and
-what it dares moves towards what led to less regret. Beliefs never learn from regret: policies that did became greedy,
-because what a choice costs now is certain, and what it teaches is noise in one's own rollouts.
+from a history, whichever arms were tried in it. How much to explore can only be learned from consequences. So then
+every problem is played several times side by side, each time a little more or less daring for a quarter of the rounds,
+and what it dares moves towards what led to less regret in the half of the rounds that follows. Beliefs never learn from
+regret: policies that did became greedy, because what a choice costs now is certain, and what it teaches is lost in the
+noise of one's own rollouts.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from driftformer.models.bank import Statistics, empty, learn, predict, spread, statistics
 from driftformer.models.checkpoints import Policy
@@ -180,29 +182,31 @@ def daring_loss(verdict: Verdict, stray: Tensor, excess: Tensor) -> Tensor:
 
 
 def excess_regret(regret: Tensor, count: int) -> Tensor:
-    """Regret from the beginning of each round's stretch to the end, `[T, R·P]`, less its mean over all R rollouts of
-    the problem, as a share of all rounds."""
+    """Mean regret of half the rounds from the beginning of each round's stretch on, `[T, R·P]`, less its mean over all
+    R rollouts of the problem; 0 in the last stretch, after which too little comes to judge by.
+    """
     horizon = len(regret)
-    begins = _stretch(horizon, regret.device) * horizon // _STRETCHES
-    to_come = regret.flip(0).cumsum(0).flip(0)[begins] / horizon
-    grouped = to_come.view(horizon, count, -1)  # [T, R, P]
-    centred: Tensor = (grouped - grouped.mean(1, keepdim=True)).flatten(1)
-    return centred
+    begins = _begins(horizon, regret.device)
+    sums = torch.cat([torch.zeros_like(regret[:1]), regret.cumsum(0)])  # [T + 1, R·P]
+    to_come = (sums[begins[2:]] - sums[begins[:-2]]) / (begins[2:] - begins[:-2]).unsqueeze(1)  # [S - 1, R·P]
+    grouped = to_come.view(len(to_come), count, -1)  # [S - 1, R, P]
+    centred = functional.pad((grouped - grouped.mean(1, keepdim=True)).flatten(1), (0, 0, 0, 1))
+    return centred.repeat_interleave(begins.diff(), dim=0)
 
 
-def _stretch(horizon: int, device: torch.device) -> Tensor:
-    """Which stretch each round belongs to, `[T]`."""
-    begins = torch.arange(_STRETCHES, device=device) * horizon // _STRETCHES
-    rounds: Tensor = (torch.arange(horizon, device=device).unsqueeze(1) >= begins).sum(1) - 1
-    return rounds
+def _begins(horizon: int, device: torch.device) -> Tensor:
+    """Where stretches begin, and the end, `[S + 1]`."""
+    return torch.arange(_STRETCHES + 1, device=device) * horizon // _STRETCHES
 
 
 def tries(randomness: Randomness, copies: int, horizon: int) -> Tensor:
     """What rollouts dare more or less, `[T, copies · problems, 5]`: each copy of the second half mirrors one of the
-    first."""
-    half = randomness.stream("stray").normal((copies + 1) // 2, _STRETCHES, DARING).transpose(0, 1)  # [R/2, P, S, 5]
-    tried = _STRAY * torch.cat([half, -half])[:copies].flatten(0, 1)
-    return tried[:, _stretch(horizon, tried.device)].transpose(0, 1)
+    first; nothing in the last stretch.
+    """
+    stretches = _STRETCHES - 1
+    half = randomness.stream("stray").normal((copies + 1) // 2, stretches, DARING).transpose(0, 1)  # [R/2, P, S - 1, 5]
+    tried = functional.pad(_STRAY * torch.cat([half, -half])[:copies].flatten(0, 1), (0, 0, 0, 1))  # [R·P, S, 5]
+    return tried.transpose(0, 1).repeat_interleave(_begins(horizon, tried.device).diff(), dim=0)
 
 
 @dataclass

@@ -328,7 +328,13 @@ class _Run:
             "progress": {key: value for key, value in asdict(self._state).items() if not key.startswith("log_")},
             "device": torch.cuda.get_device_name() if cuda else "CPU core",
             "torch": torch.__version__,
+            "before": self._before(),
         }
+
+    def _before(self) -> dict[str, Any] | None:
+        """How the policy was made whose weights it began with."""
+        path = None if self._recipe.start is None else folder_of(self._recipe.start) / TRAINING
+        return read_json(path) if path is not None and path.exists() else None
 
     def _save(self) -> None:
         self._lap()

@@ -9,9 +9,9 @@ from typing import Any
 
 from driftformer.environments.base import Environment
 from driftformer.environments.broad import BroadBandit
-from driftformer.environments.drift import Affine, Compose, Drift, Jumps, Stationary
+from driftformer.environments.drift import Affine, Drift, Jumps, Stationary
 from driftformer.environments.linear import LinearBandit
-from driftformer.environments.per_problem import CosineAmong, CosineWithin, ElevatedWithin, OneOf, Units, WalkWithin
+from driftformer.environments.per_problem import CosineAmong, CosineWithin, OneOf, WalkWithin
 from driftformer.environments.registry import PRESETS, make_env
 from driftformer.errors import unknown_name
 
@@ -40,21 +40,7 @@ def _cosine() -> list[TrainingWorld]:
     return [TrainingWorld(fixed, 0.5), TrainingWorld(replace(fixed, arm_mode="resampled"), 0.5)]
 
 
-def _drift() -> list[TrainingWorld]:
-    """A broad mixture of drifts, units and noise levels, both arm modes, T=200 and T=1000, some in fewer dimensions."""
-    short = LinearBandit(name="drift", horizon=200, drift=_broad((0.002, 0.035), 6))
-    long = LinearBandit(name="drift", horizon=1000, drift=_broad((0.0005, 0.03), 12))
-    return [
-        TrainingWorld(short, 0.3),
-        TrainingWorld(replace(short, arm_mode="resampled"), 0.3),
-        TrainingWorld(replace(short, dim=8), 0.05),
-        TrainingWorld(replace(short, dim=8, arm_mode="resampled"), 0.05),
-        TrainingWorld(long, 0.15),
-        TrainingWorld(replace(long, arm_mode="resampled"), 0.15),
-    ]
-
-
-def _broad_worlds() -> list[TrainingWorld]:
+def _broad() -> list[TrainingWorld]:
     """Every kind of problem that `environments/broad.py` can draw, in many sizes."""
     shares = {
         BroadBandit(): 0.22,
@@ -111,28 +97,11 @@ _IN_PHASE = 0.75
 """Share of cosines that begin at their peak, as the paper's do."""
 
 
-def _broad(frequencies: tuple[float, float], changes: int) -> Compose:
-    moves = OneOf(
-        (
-            Stationary(),
-            CosineWithin(frequencies, in_phase=_IN_PHASE),
-            Jumps(changes // 3),
-            Jumps(changes),
-            WalkWithin(),
-        ),
-        (0.2, 0.4, 0.1, 0.1, 0.2),
-    )
-    units = OneOf((Stationary(), Units(), _UNIT_INTERVAL), (0.5, 0.3, 0.2))
-    windows = OneOf((Stationary(), ElevatedWithin()), (0.7, 0.3))
-    return Compose((moves, units, windows))
-
-
 WORLDS: dict[str, Callable[[], list[TrainingWorld]]] = {
     "high": _high,
     "low": _low,
     "cosine": _cosine,
-    "drift": _drift,
-    "broad": _broad_worlds,
+    "broad": _broad,
     "tiny": _tiny,
 }
 
