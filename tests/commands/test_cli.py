@@ -61,6 +61,7 @@ def test_list_names_everything(capsys: pytest.CaptureFixture[str]) -> None:
         "oracle *",
         "high-0.025",
         "rivals",
+        "other-drifts",
         "unseen-drifts",
     ):
         assert name in page

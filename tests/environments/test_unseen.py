@@ -1,4 +1,4 @@
-"""Drifts that no policy was trained on."""
+"""Drifts to test policies with."""
 
 from __future__ import annotations
 
@@ -38,6 +38,40 @@ def test_the_frequency_of_a_chirp_goes_from_the_first_to_the_last() -> None:
     turns = [t for t in range(1, 1000) if scale[t - 1] * scale[t] < 0]  # a sign change each half turn
     assert len(turns) == pytest.approx(2 * 1000 * (0.002 + 0.01) / 2, abs=1)
     assert turns[1] - turns[0] > 2 * (turns[-1] - turns[-2])
+
+
+def test_waves_have_their_shapes() -> None:
+    def scales(shape: str) -> list[float]:
+        problems = problems_of(make_env("wave", horizon=20, shape=shape, b=0.1), Randomness(0, size=1))
+        return [round(float(truth.linear.scale[0]), 6) for truth in problems.truths]
+
+    assert scales("sawtooth")[:10] == [0.8, 0.6, 0.4, 0.2, 0.0, -0.2, -0.4, -0.6, -0.8, 1.0]
+    assert scales("square") == [1, 1, 1, 1, -1, -1, -1, -1, -1, 1] * 2
+    turns = [0.1 * t for t in range(1, 21)]
+    beats = [math.cos(2 * math.pi * x) * math.cos(0.46 * math.pi * x) for x in turns]
+    assert scales("beats") == pytest.approx(beats, abs=1e-5)
+    with pytest.raises(InputError, match="shape"):
+        make_env("wave", shape="round")
+
+
+def test_the_best_arm_pays_like_the_worst_for_a_while() -> None:
+    values = problems_of(make_env("outage", horizon=40, share=0.25), Randomness(0, dtype=torch.float64)).values
+    first, best = values[:, 0], values[:, 0].argmax(dim=1)
+    changed = (values - first.unsqueeze(1)).abs() > 1e-6  # [B, T, A]
+    assert torch.equal(changed.any(dim=1).sum(dim=1), torch.ones(64))
+    assert torch.equal(changed.any(dim=1).long().argmax(dim=1), best)
+    out = changed.any(dim=2)
+    assert set(out.sum(dim=1).tolist()) <= {10, 11}
+    assert not bool(out[:, :8].any())
+    assert torch.allclose(values[out].gather(1, best.repeat_interleave(out.sum(1)).unsqueeze(1)).squeeze(1),
+                          first.amin(dim=1).repeat_interleave(out.sum(1)))  # fmt: skip
+
+
+def test_bursts_change_the_noise_alone() -> None:
+    problems = problems_of(make_env("bursts", horizon=12, factor=3.0, length=4), Randomness(0))
+    assert torch.allclose(problems.values, problems.values[:, :1].expand_as(problems.values), atol=1e-5)
+    spread = problems.spread[0] / problems.spread[0, 0]
+    assert torch.allclose(spread, torch.tensor([1.0] * 4 + [3.0] * 4 + [1.0] * 4))
 
 
 def test_heavy_tails_have_the_stated_spread_and_more_outliers() -> None:

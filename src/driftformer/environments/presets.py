@@ -200,4 +200,47 @@ class Chirp(Linear):
     """Frequency at the end."""
 
 
-LINEAR = (Stationary, Low, High, Jumps, Walk, Seasonal, Flips, Rising, Chirp)
+@dataclass(frozen=True, kw_only=True)
+class Wave(Linear):
+    """Like high, with a wave that is no cosine."""
+
+    name: ClassVar[str] = "wave"
+    changes_by: ClassVar[str] = "unseen.Wave"
+
+    horizon: int = 200
+    """Rounds T."""
+    shape: Literal["sawtooth", "square", "beats"] = "sawtooth"
+    """A steady fall from 1 to -1 and a jump back; 1 and -1 in turn; or the product of two cosines."""
+    b: float = 0.018
+    """Frequency."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outage(Linear):
+    """The best arm pays like the worst one for a while."""
+
+    name: ClassVar[str] = "outage"
+    changes_by: ClassVar[str] = "unseen.Outage"
+
+    horizon: int = 200
+    """Rounds T."""
+    share: float = 0.25
+    """Share of the rounds in which it does."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bursts(Linear):
+    """The noise is larger in every other stretch of rounds; nothing else changes."""
+
+    name: ClassVar[str] = "bursts"
+    changes_by: ClassVar[str] = "unseen.Bursts"
+
+    horizon: int = 200
+    """Rounds T."""
+    factor: float = 4.0
+    """How many times as large."""
+    length: int = 25
+    """Rounds in a stretch."""
+
+
+LINEAR = (Stationary, Low, High, Jumps, Walk, Seasonal, Flips, Rising, Chirp, Wave, Outage, Bursts)

@@ -1,18 +1,22 @@
-"""Drifts that no shipped policy was trained on: how far does what it has learned carry?"""
+"""Drifts to test policies with. `Wave`, `Outage` and `Bursts` are in no policy's training: how far does what it has
+learned carry?
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Literal, get_args
 
 import torch
 from torch import Tensor
 
-from driftformer.environments.drift import Effect, Start, random_times, scaled
-from driftformer.errors import require_count, require_real
+from driftformer.environments.drift import Effect, Start, Triple, no_memory, random_times, scaled
+from driftformer.errors import require_choice, require_count, require_real
 from driftformer.problem import pick
 from driftformer.randomness import Stream
+
+WaveShape = Literal["sawtooth", "square", "beats"]
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,13 @@ class Flips:
         return scaled(effect, sign), memory
 
 
+def _seen_by(action_set: Tensor, arm: Tensor) -> Tensor:
+    """A direction `[B, d]` along which w* moves for one arm by 1 and for the others not at all, if there is one."""
+    direction = pick(torch.linalg.pinv(action_set).mT, arm)
+    gain = (pick(action_set, arm) * direction).sum(1, keepdim=True)
+    return direction / gain.clamp(min=1e-6)
+
+
 @dataclass(frozen=True)
 class Rising:
     """One arm of each problem gains steadily, by `height` over all rounds, while the others stay where they are.
@@ -51,9 +62,7 @@ class Rising:
     def start(self, start: Start) -> tuple[Tensor, int]:
         arms = start.action_set.shape[1]
         which = (start.rng.uniform() * arms).long().clamp(max=arms - 1)  # [B]
-        direction = pick(torch.linalg.pinv(start.action_set).mT, which)  # [B, d]
-        gain = (pick(start.action_set, which) * direction).sum(1, keepdim=True)
-        return direction / gain.clamp(min=1e-6), start.horizon
+        return _seen_by(start.action_set, which), start.horizon
 
     def at(self, t: int, effect: Effect, memory: tuple[Tensor, int], rng: Stream) -> tuple[Effect, tuple[Tensor, int]]:
         direction, horizon = memory
@@ -79,3 +88,68 @@ class Chirp:
     def at(self, t: int, effect: Effect, memory: float, rng: Stream) -> tuple[Effect, float]:
         factor = math.cos(2 * math.pi * (self.first + memory * t) * t)
         return scaled(effect, factor), memory
+
+
+@dataclass(frozen=True)
+class Wave:
+    """Multiplies reward and noise by a wave of another shape than a cosine."""
+
+    shape: WaveShape = "sawtooth"
+    b: float = 0.018
+    piecewise_constant: ClassVar[bool] = True
+    start = staticmethod(no_memory)
+
+    def __post_init__(self) -> None:
+        require_choice("shape", self.shape, get_args(WaveShape))
+        require_real("b", self.b)
+
+    def at(self, t: int, effect: Effect, memory: None, rng: Stream) -> tuple[Effect, None]:
+        turns = self.b * t
+        if self.shape == "sawtooth":
+            factor = 1 - 2 * (turns % 1)
+        elif self.shape == "square":
+            factor = 1.0 if turns % 1 < 0.5 else -1.0
+        else:
+            factor = math.cos(2 * math.pi * turns) * math.cos(2 * math.pi * 0.23 * turns)
+        return scaled(effect, factor), None
+
+
+@dataclass(frozen=True)
+class Outage:
+    """The arm that is best at first pays like the worst one for a while, at a time that differs between problems."""
+
+    share: float = 0.25
+    abrupt: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        require_real("share", self.share, 0.0, most=1.0)
+
+    def start(self, start: Start) -> tuple[Tensor, Tensor, Tensor]:
+        values = torch.bmm(start.action_set, start.w.unsqueeze(2)).squeeze(2)  # [B, A]
+        fall = (values.amax(1) - values.amin(1)).unsqueeze(1) * _seen_by(start.action_set, values.argmax(1))
+        begin = (0.2 + (0.8 - self.share) * start.rng.uniform()) * start.horizon
+        return fall, begin, begin + self.share * start.horizon
+
+    def at(self, t: int, effect: Effect, memory: Triple, rng: Stream) -> tuple[Effect, Triple]:
+        fall, begin, end = memory
+        out = ((begin < t) & (t <= end)).unsqueeze(1)
+        return replace(effect, w=effect.w - fall * out), memory
+
+
+@dataclass(frozen=True)
+class Bursts:
+    """Every other stretch of rounds has noise that is many times as large; what arms are worth stays."""
+
+    factor: float = 4.0
+    length: int = 25
+    abrupt: ClassVar[bool] = True
+    start = staticmethod(no_memory)
+
+    def __post_init__(self) -> None:
+        require_real("factor", self.factor, 0.0, above=True)
+        require_count("length", self.length)
+
+    def at(self, t: int, effect: Effect, memory: None, rng: Stream) -> tuple[Effect, None]:
+        if (t - 1) // self.length % 2 == 0:
+            return effect, None
+        return replace(effect, w=effect.w / self.factor, scale=effect.scale * self.factor), None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from driftformer.environments.presets import Chirp, Flips, High, Linear, Low, Rising
+from driftformer.environments.presets import Bursts, Chirp, Flips, High, Linear, Low, Outage, Rising, Walk, Wave
 from driftformer.experiments.base import Case, Experiment
 
 _TOLD_NOTHING = (
@@ -58,10 +58,10 @@ FREQUENCY_SWEEP = Experiment(
     axis="frequency b",
 )
 
-UNSEEN_DRIFTS = Experiment(
-    name="unseen-drifts",
-    title="Worlds that no policy was trained on",
-    question="How well does what a policy has learned generalise?",
+OTHER_DRIFTS = Experiment(
+    name="other-drifts",
+    title="Other kinds of change",
+    question="What if the world does not turn with a cosine?",
     cases=(
         Case("flips", "Four sudden changes of sign", Flips(changes=4), (*_RIVALS, "policy:cosine")),
         Case("rising", "One rising arm", Rising(), (*_WITHOUT_ORACLE, "policy:cosine")),
@@ -76,4 +76,18 @@ UNSEEN_DRIFTS = Experiment(
     ),
 )
 
-BEYOND = (RIVALS, FREQUENCY_SWEEP, UNSEEN_DRIFTS)
+UNSEEN_DRIFTS = Experiment(
+    name="unseen-drifts",
+    title="Worlds that no policy was trained on",
+    question="How well does what a policy has learned generalise?",
+    cases=(
+        Case("sawtooth", "A sawtooth instead of a cosine", Wave(shape="sawtooth"), _RIVALS),
+        Case("square", "The sign changes with a period", Wave(shape="square"), _RIVALS),
+        Case("beats", "A product of two cosines", Wave(shape="beats"), _RIVALS),
+        Case("rotation", "w* turns in a plane", Walk(horizon=200, budget=6.0, motion="rotate"), _WITHOUT_ORACLE),
+        Case("outage", "The best arm fails for a while", Outage(), _WITHOUT_ORACLE),
+        Case("bursts", "Noise that comes in bursts", Bursts(), _WITHOUT_ORACLE),
+    ),
+)
+
+BEYOND = (RIVALS, FREQUENCY_SWEEP, OTHER_DRIFTS, UNSEEN_DRIFTS)

@@ -20,7 +20,7 @@ import numpy as np
 
 from driftformer.evaluation.statistics import resampled_means
 from driftformer.experiments.base import Experiment
-from driftformer.experiments.beyond import RIVALS, UNSEEN_DRIFTS, UNTOLD
+from driftformer.experiments.beyond import OTHER_DRIFTS, RIVALS, UNSEEN_DRIFTS, UNTOLD
 from driftformer.simulation.summary import Summary
 
 Rule = Literal["ahead", "not ahead", "near"]
@@ -114,6 +114,10 @@ CLAIMS = (
     _ours(
         "The generalist `drift` is ahead of every rival that is told nothing: both frequencies and Low, both arm modes",
         _against_untold("policy:drift", RIVALS, "high-", "low-"),
+    ),
+    _ours(
+        "`drift` is ahead of every rival that is told nothing in other kinds of change",
+        _against_untold("policy:drift", OTHER_DRIFTS, ""),
     ),
     _ours(
         "`drift` is also ahead of every rival that is told nothing in worlds unlike any it was trained on",

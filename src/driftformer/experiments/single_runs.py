@@ -15,8 +15,9 @@ import torch
 from driftformer.agents.incontext import InContext
 from driftformer.agents.registry import make_agent
 from driftformer.environments.presets import High, Preset
-from driftformer.pretraining.imitation import policy_distribution
+from driftformer.problem import Observation
 from driftformer.randomness import Randomness, one_thread
+from driftformer.simulation.follow import follow
 from driftformer.simulation.rollout import rollout
 from driftformer.simulation.tape import lay_out
 from driftformer.simulation.trajectories import Laid, played
@@ -38,7 +39,7 @@ SINGLE_RUNS = tuple(
     SingleRun(name, title, agent, High(b=0.018))
     for name, title, agent in (
         ("policy-cosine", "policy:cosine, trained on a range of frequencies", "policy:cosine"),
-        ("policy-drift", "policy:drift, trained on many kinds of change", "policy:drift"),
+        ("policy-drift", "policy:drift, the generalist", "policy:drift"),
         ("policy-high", "policy:high, trained at four other frequencies", "policy:high"),
         ("master", "MASTER+LinUCB with the paper's constants", "master-linucb"),
         ("master-eager", _EAGER, "master@base=linucb,test_scale=0.01"),
@@ -79,13 +80,15 @@ def _show_policy(run: SingleRun, agent: InContext, arrays: dict[str, Any], place
     """The probabilities of all arms in each round of the policy's own run, beside their true mean rewards."""
     with one_thread():
         tape = lay_out(run.preset.build(), Randomness(seed))
-        values = tape.values[place : place + 1]
+        features, values = tape.features[place : place + 1], tape.values[place : place + 1]
+        observations = tuple(Observation(action_set) for action_set in features.unbind(1))
         history = played(
-            Laid(tape.features[place : place + 1], values, None, (), ()),
+            Laid(features, values, None, observations, tape.truths),
             torch.from_numpy(arrays["arms"]).long().unsqueeze(0),
             torch.from_numpy(arrays["rewards"]).unsqueeze(0),
         )
-        chances = policy_distribution(agent.model(torch.device("cpu")), history).exp()
+        rounds = follow(agent, history, Randomness(seed, size=1).stream("shown"))
+        chances = torch.stack([info.values.exp() for _, info in rounds], dim=1)
     order = values[0, 0].argsort(descending=True)  # the best arm of the first round first
     return {
         "means": [_rounded(row) for row in values[0][:, order].T.numpy()],
