@@ -48,6 +48,8 @@ def test_ahead_holds_where_the_interval_of_the_difference_lies_below_zero() -> N
     assert verdict("ahead", "same", "plain", "random") == "holds in part"
     assert verdict("not ahead", "same", "plain") == "holds"
     assert verdict("not ahead", "good", "plain") == "does not hold"
+    assert verdict("not behind", "same", "plain") == "holds"
+    assert verdict("not behind", "plain", "good") == "does not hold"
 
 
 def test_what_the_paper_does_not_say_is_beyond_it() -> None:
@@ -83,7 +85,8 @@ def test_every_claim_compares_agents_that_its_experiments_play(claim: Claim) -> 
 def test_no_claim_or_case_asks_detection_to_play_resampled_arms() -> None:
     cases = {(name, case.name): case for name, one in EXPERIMENTS.items() for case in one.cases}
     for case in cases.values():
-        assert case.preset.arm_mode == "fixed" or "detection-linucb" not in case.agents
+        mode = getattr(case.preset, "arm_mode", "")
+        assert mode == "fixed" or "detection-linucb" not in case.agents
     rivals = {(one.case, one.rival) for claim in CLAIMS for one in claim.comparisons if one.experiment == "rivals"}
     assert ("low-fixed", "detection-linucb") in rivals
     assert ("low-resampled", "detection-linucb") not in rivals

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from driftformer.environments.presets import Bursts, Chirp, Flips, High, Linear, Low, Outage, Rising, Walk, Wave
+from driftformer.environments.presets import Bursts, Chirp, Flips, High, Jumps, Linear, Low, Outage, Rising, Walk, Wave
+from driftformer.environments.table import Change, Table
 from driftformer.experiments.base import Case, Experiment
 
 _TOLD_NOTHING = (
@@ -19,7 +20,7 @@ _TOLD_NOTHING = (
 )
 _SLOWLY_FORGETTING = "discounted-linucb@gamma=0.99"
 """The best of the discounted ones where little changes."""
-UNTOLD = (*_TOLD_NOTHING, _SLOWLY_FORGETTING)
+UNTOLD = (*_TOLD_NOTHING, _SLOWLY_FORGETTING, "discounted-linucb@gamma=0.97", "sliding-window-linucb")
 """Rivals of a policy that learn from rewards alone."""
 _FOR_FIXED_ARMS = ("detection-linucb",)
 _RIVALS = ("random", *_TOLD_NOTHING, "oracle", "policy:drift")
@@ -90,4 +91,42 @@ UNSEEN_DRIFTS = Experiment(
     ),
 )
 
-BEYOND = (RIVALS, FREQUENCY_SWEEP, OTHER_DRIFTS, UNSEEN_DRIFTS)
+_FORGETTING = tuple(f"discounted-linucb@gamma={gamma}" for gamma in (0.9, 0.97, 0.99))
+_ON_DATA = ("random", "linucb", "thompson", *_FORGETTING, "sliding-window-linucb", "weighted-linucb", "policy:drift")
+_TABLES = {"iris": 0, "wine": 0, "breast-cancer": 500, "phishing": 500, "bananas": 500, "image-segments": 500}
+_LABELS: dict[Change, str] = {
+    "none": "",
+    "permute": ", labels permuted twice",
+    "handover": ", labels handed over twice",
+}
+
+REAL_DATA = Experiment(
+    name="real-data",
+    title="Real data",
+    question="Which agent makes the fewest mistakes on tables of data whose labels change, or do not?",
+    cases=tuple(
+        Case(f"{data}-{change}", f"{data}{title}", Table(data=data, horizon=rounds, change=change, changes=2), _ON_DATA)
+        for data, rounds in _TABLES.items()
+        for change, title in _LABELS.items()
+    ),
+)
+
+LONG_RUNS = Experiment(
+    name="long-runs",
+    title="Thousands of rounds",
+    question="Does a policy trained on at most 1,000 rounds keep up in worlds that go on and on?",
+    cases=tuple(
+        Case(
+            f"jumps-{horizon}",
+            f"A jump every 200 rounds, T = {horizon:,}",
+            Jumps(horizon=horizon, changes=horizon // 200 - 1, dim=8, arms=5),
+            (
+                *("random", "linucb", *_FORGETTING, "sliding-window-linucb@window=100", "weighted-linucb"),
+                *("restart@base=linucb,every=200", "policy:drift"),
+            ),
+        )
+        for horizon in (5_000, 20_000)
+    ),
+)
+
+BEYOND = (RIVALS, FREQUENCY_SWEEP, OTHER_DRIFTS, UNSEEN_DRIFTS, REAL_DATA, LONG_RUNS)

@@ -4,6 +4,7 @@ A claim is a list of comparisons on the same problems. Its verdict follows from 
 
 `ahead`      a comparison holds if the whole interval of agent − rival lies below zero
 `not ahead`  it holds if the interval does not lie below zero
+`not behind` it holds if the interval does not lie above zero
 `near`       it holds if the interval of (rival − agent) / (rival − oracle) lies above the stated share
 
 A claim holds if all of its comparisons do, in part if some do, and not at all if none does. A claim of our own that
@@ -20,10 +21,10 @@ import numpy as np
 
 from driftformer.evaluation.statistics import resampled_means
 from driftformer.experiments.base import Experiment
-from driftformer.experiments.beyond import OTHER_DRIFTS, RIVALS, UNSEEN_DRIFTS, UNTOLD
+from driftformer.experiments.beyond import OTHER_DRIFTS, REAL_DATA, RIVALS, UNSEEN_DRIFTS, UNTOLD
 from driftformer.simulation.summary import Summary
 
-Rule = Literal["ahead", "not ahead", "near"]
+Rule = Literal["ahead", "not ahead", "not behind", "near"]
 HOLDS, IN_PART, NOT, BEYOND, NOT_RUN = "holds", "holds in part", "does not hold", "beyond", "not run"
 ORACLE = "oracle"
 
@@ -70,8 +71,8 @@ def _against_untold(agent: str, experiment: Experiment, *worlds: str) -> tuple[C
     )
 
 
-def _ours(text: str, comparisons: tuple[Comparison, ...], share: float = 0.0) -> Claim:
-    return Claim(text, "", "near" if share else "ahead", comparisons, share)
+def _ours(text: str, comparisons: tuple[Comparison, ...], share: float = 0.0, rule: Rule = "ahead") -> Claim:
+    return Claim(text, "", "near" if share else rule, comparisons, share)
 
 
 CLAIMS = (
@@ -123,6 +124,11 @@ CLAIMS = (
         "`drift` is also ahead of every rival that is told nothing in worlds unlike any it was trained on",
         _against_untold("policy:drift", UNSEEN_DRIFTS, ""),
     ),
+    _ours(
+        "On real data `drift` is nowhere behind any rival that is told nothing",
+        _against_untold("policy:drift", REAL_DATA, ""),
+        rule="not behind",
+    ),
 )
 
 
@@ -163,7 +169,7 @@ def judge(claim: Claim, summaries: Mapping[str, Mapping[str, Summary]]) -> Verdi
 def _find(claim: Claim, comparison: Comparison, summary: Summary) -> Finding:
     if claim.rule != "near":
         pair = summary.difference(comparison.agent, comparison.rival)
-        holds = (pair.high < 0) == (claim.rule == "ahead")
+        holds = {"ahead": pair.high < 0, "not ahead": pair.high >= 0, "not behind": pair.low <= 0}[claim.rule]
         return Finding(comparison, pair.mean, pair.low, pair.high, pair.runs, holds)
     finals = {name: np.array(summary.agents[name].regret_runs) for name in (comparison.rival, comparison.agent, ORACLE)}
     resampled = resampled_means(finals, summary.seed)
