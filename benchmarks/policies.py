@@ -12,17 +12,20 @@ from __future__ import annotations
 import argparse
 import statistics
 import tempfile
+import time
 from pathlib import Path
 
+import numpy as np
 import torch
 
 import driftformer as df
 from benchmarks.compare import cpu_seconds, ours, put
 from driftformer.agents.incontext import InContext
-from driftformer.models.context import begin, next_logits, record
+from driftformer.models.query import QueryPolicy
 from driftformer.policies import shipped
 from driftformer.pretraining.dataset import collect_dataset
 from driftformer.pretraining.play import play
+from driftformer.pretraining.query import QueryPlayer
 from driftformer.randomness import Randomness
 from driftformer.simulation.tape import lay_out
 
@@ -31,13 +34,16 @@ HORIZON, RUNS = 200, 200
 
 def cached(agent: InContext) -> float:
     """CPU-seconds per trajectory of all problems in one batch, the policy and its rewards alone."""
-    model = agent.model(torch.device("cpu"))
+    policy = agent.network(torch.device("cpu"))
     problems = lay_out(df.make_env("high", horizon=HORIZON), Randomness(0, size=RUNS))
     greedy, free = torch.zeros_like(problems.values), torch.full((RUNS, HORIZON), -1.0)
 
     def all_rounds() -> None:
         with torch.inference_mode():
-            play(model, problems, greedy, free)
+            if isinstance(policy, QueryPolicy):
+                QueryPlayer(policy).play(problems, greedy)
+            else:
+                play(policy, problems, greedy, free)
 
     return cpu_seconds(all_rounds) / RUNS
 
@@ -66,16 +72,29 @@ def uncached(agent: InContext) -> float:
 
 def growth(agent: InContext, batch: int = 64) -> list[float]:
     """Milliseconds of a round, averaged over each quarter of the rounds."""
-    model = agent.model(torch.device("cpu"))
     problems = lay_out(df.make_env("high", horizon=HORIZON), Randomness(0, size=batch))
-    context, spent = begin(model, batch, HORIZON), []
-    zero = torch.zeros(batch)
+    state, spent, rng = agent.init(problems.shape), [], Randomness(0, size=batch).stream("agent")
     with torch.inference_mode():
-        for t in range(HORIZON):
-            features = problems.features[:, t]
-            spent.append(1000 * cpu_seconds(lambda: next_logits(model, context, features)))  # noqa: B023
-            context = record(context, features[:, 0], zero.long(), zero, zero + 1)
+        for t, observation in enumerate(problems.observations):
+            began = time.process_time()
+            arm, info = agent.act(state, observation, rng)
+            state = agent.update(state, observation, arm, problems.values[:, t, 0], info)
+            spent.append(1000 * (time.process_time() - began))
     return [statistics.mean(spent[start : start + HORIZON // 4]) for start in range(0, HORIZON, HORIZON // 4)]
+
+
+def live(agent: InContext, rounds: int) -> tuple[float, float, float, float]:
+    """Milliseconds of `act` and `update` with one live problem: medians of the first and last thousand, p99, worst."""
+    rng, policy, spent = np.random.default_rng(0), agent.online(), []
+    for _ in range(rounds):
+        features, reward = rng.uniform(-1, 1, (10, 32)), float(rng.normal())
+        began = time.perf_counter()
+        policy.act(features)
+        policy.update(reward)
+        spent.append(1000 * (time.perf_counter() - began))
+    warm = np.array(spent[20:])
+    first, last = float(np.median(warm[:1000])), float(np.median(warm[-1000:]))
+    return first, last, float(np.quantile(warm, 0.99)), float(warm.max())
 
 
 def collecting(trajectories: int = 6400) -> float:
@@ -86,19 +105,32 @@ def collecting(trajectories: int = 6400) -> float:
     return trajectories * HORIZON / seconds
 
 
-def report(policies: list[str], turns: int) -> list[str]:
+def report(policies: list[str], turns: int, rounds: int) -> list[str]:
     torch.set_num_threads(1)
     lines = ["| policy | form | cached, s | uncached, s | ratio | wanted | `evaluate`, s | ms a round, by quarters |"]
     lines += ["|---|---|---:|---:|---:|---:|---:|---|"]
     for name in policies:
         agent = InContext(name)
+        quarters = ", ".join(f"{value:.0f}" for value in growth(agent))
+        if agent.config.form == "query":  # it keeps no history that could be read again
+            fast = statistics.median(cached(agent) for _ in range(turns))
+            lines.append(f"| {name} | query | {fast:.3f} | – | – | – | {evaluated(agent):.3f} | {quarters} |")
+            continue
         pairs = [(cached(agent), uncached(agent)) for _ in range(turns)]
         fast, slow = (statistics.median(values) for values in zip(*pairs, strict=True))
         ratio = statistics.median(slow / fast for fast, slow in pairs)
         wanted = "at least 30" if agent.config.form == "paper" else "at least 40"
-        quarters = ", ".join(f"{value:.0f}" for value in growth(agent))
         cells = (Path(name).name, agent.config.form, f"{fast:.3f}", f"{slow:.2f}", f"{ratio:.0f}", wanted)
         lines.append(f"| {' | '.join(cells)} | {evaluated(agent):.3f} | {quarters} |")
+    lines += [
+        "",
+        "| one live problem, ms a round | first 1,000 rounds | last 1,000 | p99 | worst |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    for name in policies:
+        if InContext(name).config.form != "paper":
+            found = " | ".join(f"{value:.1f}" for value in live(InContext(name), rounds))
+            lines.append(f"| {name}, {rounds:,} rounds | {found} |")
     bare = ours(df.make_env("high", horizon=HORIZON), df.make_agent("linucb"))
     pairs = [(collecting(), bare()) for _ in range(turns)]
     share = statistics.median(collected / simulated for collected, simulated in pairs)
@@ -113,9 +145,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--policies", nargs="+", default=shipped())
     parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5000, help="of one live problem")
     parser.add_argument("--write", action="store_true", help="also put the tables into docs/benchmarks.md")
     options = parser.parse_args()
-    lines = report(options.policies, options.turns)
+    lines = report(options.policies, options.turns, options.rounds)
     print("\n".join(lines))
     if options.write:
         put("policies", lines)

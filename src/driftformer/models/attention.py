@@ -14,6 +14,9 @@ from driftformer.models.cache import GraphCache, KeyValues
 
 NAME = "driftformer"
 
+_LONGEST = 512
+"""Tokens up to which our kernels are faster than torch's (`python -m benchmarks.kernels`)."""
+
 
 @lru_cache
 def have_kernels() -> bool:
@@ -39,7 +42,7 @@ def attend(
     if isinstance(slots, GraphCache):
         return slots.attend(query, key, value, scaling), None
     whole = attention_mask is None and query.shape[2] == key.shape[2] > 1
-    if whole and query.is_cuda and query.dtype == torch.bfloat16 and have_kernels():
+    if whole and query.shape[2] <= _LONGEST and query.is_cuda and query.dtype == torch.bfloat16 and have_kernels():
         from driftformer.models.kernels import causal_attention
 
         return causal_attention(query, key, value, scaling), None
