@@ -13,7 +13,7 @@ from driftformer.agents.registry import make_agent
 from driftformer.environments.linear import LinearBandit
 from driftformer.environments.per_problem import CosineWithin
 from driftformer.errors import InputError
-from driftformer.evaluation.card import write_card
+from driftformer.evaluation.card import render, write_card
 from driftformer.evaluation.teacher import measure_closeness
 from driftformer.policies import shipped
 from driftformer.pretraining.recipes import recipe_of
@@ -76,6 +76,39 @@ def test_a_shipped_card_belongs_to_the_shipped_weights(name: str) -> None:
     assert card["weights"] == InContext(name).weights
     assert card["policy"] == name
     assert card["runs"] >= 192, "three chunks"
+    card.pop("sha256", None)
+    assert (folder_of(name) / "card.md").read_text() == render(card)
+
+
+def test_the_card_of_the_generalist_names_the_best_rival_and_where_it_is_behind() -> None:
+    from driftformer.policies import folder_of
+
+    card = json.loads((folder_of("drift") / "card.json").read_text())
+    rows = [
+        {"title": title, "agents": {name: {"mean": mean, "stderr": 1.0} for name, mean in means.items()}}
+        for title, means in {
+            "Ahead": {"sampled": 20.0, "linucb": 80.0, "thompson": 40.0},
+            "Behind": {"sampled": 50.0, "linucb": 40.0},
+        }.items()
+    ]
+    told = render({**card, "regret": rows})
+    assert "| Ahead | 20.0 ± 1.0 | 40.0 ± 1.0 | `thompson` | 0.50 |" in told
+    assert "on: Behind (1.25)." in told
+    assert "Ahead (" not in told
+    assert told.count("- Before that:") == 1
+
+
+def test_a_query_policy_tells_its_stages(tmp_path: Path) -> None:
+    sizes = {"worlds": "tiny", "layers": 1, "width": 8, "heads": 2, "tokens": 3840, "shards": 1, "steps": 1}
+    with one_thread(), torch.inference_mode(False):
+        first = recipe_of("drift", **sizes, tuning_steps=0)
+        train(first, tmp_path / "first", evaluate_every=1, evaluate_problems=16)
+        second = recipe_of("drift", **sizes, tuning_steps=0, start=str(tmp_path / "first" / "best"))
+        train(second, tmp_path / "second", evaluate_every=1, evaluate_problems=16)
+    told = write_card(str(tmp_path / "second" / "best"), tmp_path / "card", runs=8).read_text()
+    assert told.count("1 steps on values") == 2
+    assert "- Before that: 1 steps on values" in told
+    assert "after 1 on values" in told
 
 
 def test_shipped_policies_are_small_enough_to_ship() -> None:

@@ -228,8 +228,15 @@ def _spent(training: dict[str, Any]) -> str:
     return (
         f"{progress['step']:,} steps on values (learning rate {recipe['rate']:g}), then {progress['tuning_step']:,} on "
         f"regret too (learning rate {recipe['tuning_rate']:g}); {progress['seconds'] / 60:.1f} minutes on one "
-        f"{training['device']}, {progress['tokens'] / 1e6:,.0f}M arms on offer."
+        f"{training['device']}, {progress['tokens'] / 1e6:,.0f}M arms on offer." + _curve(training.get("curve", []))
     )
+
+
+def _curve(points: list[tuple[str, int, float]]) -> str:
+    """How regret fell."""
+    names = {"labels": "values", "regret": "regret too"}
+    told = [f"{regret:.3f} after {step:,} on {names[phase]}" for phase, step, regret in points]
+    return f" Regret on problems set aside, as a share of chance's: {', '.join(told)}." if told else ""
 
 
 def _command(training: dict[str, Any]) -> str:
@@ -265,10 +272,10 @@ def _against_the_best(regrets: list[dict[str, Any]]) -> list[str]:
 
 def _best_rival(row: dict[str, Any]) -> tuple[dict[str, float], str, float]:
     """The policy's figures, the best rival's name, and the ratio of their regrets."""
-    agents = dict(row["agents"])
-    policy = agents.pop("sampled")
-    name = min(agents, key=lambda rival: float(agents[rival]["mean"]))
-    return policy, name, policy["mean"] / agents[name]["mean"]
+    agents = row["agents"]
+    rivals = [name for name in agents if name not in ("sampled", "greedy", "oracle")]
+    name = min(rivals, key=lambda rival: float(agents[rival]["mean"]))
+    return agents["sampled"], name, agents["sampled"]["mean"] / agents[name]["mean"]
 
 
 def _teacher(found: dict[str, Any], name: str) -> list[str]:

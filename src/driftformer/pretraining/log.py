@@ -95,3 +95,9 @@ class Log:
             self._board.add_scalar("regret", regret, at)
         self._board.flush()
         self.settle()
+
+
+def curve_of(path: Path) -> list[tuple[str, int, float]]:
+    """Phase, step and regret wherever regret was measured, from a log."""
+    entries = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    return [(entry["phase"], entry["step"], entry["regret"]) for entry in entries if "regret" in entry]

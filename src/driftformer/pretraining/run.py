@@ -28,7 +28,7 @@ from driftformer.policies import TRAINING, digest_of, folder_of
 from driftformer.pretraining.data import FreshData, OwnRollouts, TrainingData
 from driftformer.pretraining.dataset import StoredData
 from driftformer.pretraining.labels import OPTIMAL, check_labels
-from driftformer.pretraining.log import Log
+from driftformer.pretraining.log import Log, curve_of
 from driftformer.pretraining.loop import Loop, Step
 from driftformer.pretraining.meter import Meter, fitting_tokens, training_flops_per_token
 from driftformer.pretraining.processes import part_of
@@ -328,6 +328,7 @@ class _Run:
             "progress": {key: value for key, value in asdict(self._state).items() if not key.startswith("log_")},
             "device": torch.cuda.get_device_name() if cuda else "CPU core",
             "torch": torch.__version__,
+            "curve": curve_of(self._out / "log.jsonl"),
             "before": self._before(),
         }
 
@@ -342,14 +343,14 @@ class _Run:
         if self._log is not None and self._log.latest is not None:
             self._check(float(self._log.latest), state.tuning_step or state.step)
         if self.is_main:
+            if self._log is not None:
+                self._log.mark(state)
             best = self._out / "best" / TRAINING
             if best.exists():  # the time and the steps spent, also after the best, which stays as it was written
                 kept = read_json(best)["progress"]
                 made = self._made()
                 made["progress"] |= {"best": kept["best"], "best_at": kept["best_at"]}
                 write_json(best, made)
-            if self._log is not None:
-                self._log.mark(state)
             earlier = self._loop.earlier if state.used else {}
             save_state(self._path, self._recipe, self._setting, self._policy, self._optimizer, state, earlier)
         self._saved_at = time.perf_counter()
