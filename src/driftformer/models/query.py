@@ -23,7 +23,7 @@ _HEADS = 8
 """Ways to weigh the waves."""
 WIDTHS = (1, 5, 7)
 """Filters whose widths are explored by."""
-_START = (0.6, 0.6, 0.1, 0.03, 0.2)
+_START = (1.5, 0.3, 0.03, 0.06, 0.04)
 """Daring at first: what one's own uncertainty counts, what these widths count, and the scale of chance."""
 DARING = len(_START)
 
