@@ -95,7 +95,7 @@ def test_environment_config_is_plain_data_that_tells_settings_apart(env: str) ->
     assert config["name"] == env
     for field in dataclasses.fields(PRESETS[env]):
         if isinstance(field.default, (int, float)):
-            other = 0.5 if field.name == "offered" else SMALL.get(field.name, field.default) + 1
+            other = 0.5 if field.name in ("offered", "share") else SMALL.get(field.name, field.default) + 1
             change = USED_BY.get((env, field.name), USED_BY.get(field.name, {}))
             before, after = (small(env, **SMALL | change | more).config() for more in ({}, {field.name: other}))
             assert before != after, f"{field.name} is missing from the config"
