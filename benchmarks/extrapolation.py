@@ -101,7 +101,7 @@ def report() -> list[str]:
     for agent, chunks in (("linucb", 8), ("policy:drift", 1)):  # 1,000 problems are 16 chunks: two jobs, or sixteen
         sweeps.append(Sweep(agent, 5_000 * 16 // chunks, seconds_of_job(agent, chunks), chunks))
     jobs = ", ".join(f"{sweep.jobs:,} of {sweep.job_seconds:.1f} s with {sweep.title}" for sweep in sweeps)
-    gradient = gradient_bytes("drift")
+    gradient = gradient_bytes("cosine")
     return [
         f"A grid of 1,000 environments × 5 agents × 1,000 runs of 1,000 rounds as jobs: {jobs}; {start:.1f} s until "
         f"workers have started, {1e3 * store:.1f} ms to store a chunk:",

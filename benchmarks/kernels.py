@@ -22,7 +22,7 @@ SHAPES = {
     "high": (256, 16, 399, 8),
     "low": (51, 16, 1999, 8),
     "cosine": (512, 8, 200, 32),
-    "drift, T=1000": (102, 8, 1000, 32),
+    "pointer form, T=1000": (102, 8, 1000, 32),
 }
 """Trajectories, heads, tokens and the size of a head."""
 

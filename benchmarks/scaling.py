@@ -27,7 +27,7 @@ import torch
 import driftformer as df
 from benchmarks.compare import PAGE, put
 from benchmarks.ray_engine import one_second_tasks, pool_spends, start_up
-from driftformer.models.incontext import InContextPolicy
+from driftformer.models.checkpoints import new_policy
 from driftformer.pretraining.recipes import RECIPES
 from driftformer.pretraining.run import policy_config
 from driftformer.simulation.results import ResultsFolder
@@ -89,7 +89,7 @@ def seconds_to_store(folder: Path, horizon: int = 200, chunks: int = 300) -> flo
 
 def gradient_bytes(name: str) -> int:
     """What processes exchange in a step: a float32 number for each weight."""
-    policy = InContextPolicy(policy_config(RECIPES[name]))
+    policy = new_policy(policy_config(RECIPES[name]))
     return 4 * sum(parameter.numel() for parameter in policy.parameters() if parameter.requires_grad)
 
 
