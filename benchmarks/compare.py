@@ -24,8 +24,8 @@ from benchmarks.memory import peak_memory
 from driftformer.agents.base import Agent
 from driftformer.environments.base import Environment
 from driftformer.environments.presets import Stationary
+from driftformer.evaluation.evaluate import STACK
 from driftformer.randomness import CHUNK, Randomness
-from driftformer.simulation.rollout import STACK
 
 HORIZON = 1000
 GIVEN_SETS = 50

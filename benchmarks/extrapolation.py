@@ -21,7 +21,8 @@ import driftformer as df
 from benchmarks.compare import PAGE, put
 from benchmarks.ray_engine import start_up
 from benchmarks.scaling import gradient_bytes, seconds_to_store
-from driftformer.simulation.rollout import Chunk, Task, compute
+from driftformer.evaluation.evaluate import Task, compute
+from driftformer.randomness import Chunk
 
 WORKERS = (1, 2, 64, 512, 4096)
 GPUS = (1, 2, 4, 8)

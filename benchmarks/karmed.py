@@ -36,8 +36,9 @@ from benchmarks.compare import cpu_seconds, put
 from driftformer.agents.registry import make_agent
 from driftformer.environments.drift import Effect, Start
 from driftformer.environments.linear import LinearBandit
+from driftformer.evaluation.evaluate import STACK
 from driftformer.randomness import CHUNK, Stream
-from driftformer.simulation.rollout import STACK, rollout
+from driftformer.simulation.rollout import rollout
 
 HORIZON = 5000
 BREAKS = 4

@@ -10,7 +10,7 @@ import torch
 import driftformer as df
 from benchmarks.compare import put
 from driftformer.environments.base import Environment
-from driftformer.simulation.regret import Array
+from driftformer.simulation.rollout import Array
 
 
 def regrets(environment: Environment, agent: str, dtype: torch.dtype) -> Array:

@@ -30,11 +30,11 @@ import torch
 
 import driftformer as df
 from benchmarks.compare import put
-from driftformer.randomness import CHUNK
-from driftformer.simulation import rollout as chunking
+from driftformer.evaluation import evaluate as chunking
+from driftformer.evaluation.evaluate import Task, compute
+from driftformer.randomness import CHUNK, Chunk
 from driftformer.simulation.engines import Engine
 from driftformer.simulation.ray_engine import RayEngine
-from driftformer.simulation.rollout import Chunk, Task, compute
 from driftformer.storage.events import read_events
 
 WORKERS = 2

@@ -27,11 +27,12 @@ import torch
 import driftformer as df
 from benchmarks.compare import PAGE, put
 from benchmarks.ray_engine import one_second_tasks, pool_spends, start_up
+from driftformer.evaluation.evaluate import Task, compute
 from driftformer.models.checkpoints import new_policy
 from driftformer.pretraining.recipes import RECIPES
 from driftformer.pretraining.run import policy_config
+from driftformer.randomness import Chunk
 from driftformer.simulation.results import ResultsFolder
-from driftformer.simulation.rollout import Chunk, Task, compute
 
 _LOW_RATE = ["--steps", "150", "--tuning-steps", "50", "--rate", "1e-4", "--tuning-rate", "2e-5"]
 _ON_LABELS = ["--steps", "200", "--tuning-steps", "0", "--own", "0", "--width", "64", "--layers", "4"]

@@ -15,7 +15,7 @@ from tyro import conf
 from driftformer.commands import COMMANDS
 from driftformer.commands.options import Command, choices_of, one_of
 from driftformer.errors import InputError, unknown_name
-from driftformer.storage.events import are_json_lines, as_json_lines, say
+from driftformer.storage.events import JSON_LINES, as_json_lines, say
 
 _FLAT = (conf.CascadeSubcommandArgs, conf.OmitArgPrefixes, conf.OmitSubcommandPrefixes, conf.FlagCreatePairsOff)
 
@@ -42,7 +42,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _fail(message: str) -> Never:
     message = " ".join(message.split())
-    if are_json_lines():
+    if JSON_LINES.get():
         say("error", message=message)
     else:
         print(f"driftformer: error: {message}", file=sys.stderr)

@@ -1,16 +1,22 @@
 """What environments and agents share: what is seen in a round, what is true of it, what kind of problem it is.
 
-Neither side imports the other; both speak in these values, and the simulation carries them across.
+Neither side imports the other; both speak in these values, and the simulation carries them across. An environment may
+come from anyone, so what it says is checked at the door, before anything is stored.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import torch
 from torch import Tensor
+
+from driftformer.errors import InputError, require_count
+from driftformer.randomness import Randomness
 
 
 @dataclass(frozen=True)
@@ -118,3 +124,72 @@ def take(values: Tensor, place: Tensor) -> Tensor:
 def pick(values: Tensor, arm: Tensor) -> Tensor:
     """The entry of each problem's chosen arm: `[B, A, …]` and `[B]` to `[B, …]`."""
     return take(values, place_of(arm, values.shape[1]))
+
+
+def check_environment(environment: Any) -> None:
+    """Refuse an environment whose description is wrong, by name."""
+    name = getattr(environment, "name", None)
+    if not isinstance(name, str) or not re.fullmatch(r"[^\s/]+", name):
+        raise InputError(f"environment {type(environment).__name__} has the name {name!r:.60}; give one word")
+    for size in ("horizon", "arms", "dim"):
+        given: Any = getattr(environment, size, None)
+        require_count(f"environment '{name}': {size}", given, most=10**8)
+    described = environment.describe() if callable(getattr(environment, "describe", None)) else None
+    if not isinstance(described, str) or not described.strip() or "\n" in described:
+        raise InputError(f"environment '{name}': describe() gives {described!r:.60}; return one line of text")
+
+
+def check_config(environment: Any) -> None:
+    """Refuse an environment whose results could not be told apart from others', by name."""
+    name = environment.name
+    try:
+        config = environment.config()
+        plain = json.loads(json.dumps(config, allow_nan=False))
+    except (AttributeError, TypeError, ValueError) as error:
+        raise InputError(
+            f"environment '{name}': config() is not plain JSON data ({error}); return a dict of it"
+        ) from None
+    if not isinstance(plain, dict):
+        raise InputError(f"environment '{name}': config() gives {type(config).__name__}; return a dict of plain data")
+
+
+def check_world(environment: Any, world: Any, randomness: Randomness) -> None:
+    """Refuse a first world whose tensors are not what its environment claims."""
+    name, batch, arms = environment.name, randomness.batch, environment.arms
+    observation = getattr(world, "observation", None)
+    if getattr(world, "t", None) != 1 or not isinstance(observation, Observation):
+        raise InputError(f"environment '{name}': reset() must give a world with t = 1 and a df.Observation")
+    kind, device = randomness.dtype, randomness.device.type
+    _check_tensor(name, "observation.action_set", observation.action_set, (batch, arms, environment.dim), kind, device)
+    _check_tensor(name, "values", getattr(world, "values", None), (batch, arms), kind, device)
+    if observation.offered is not None:
+        _check_tensor(name, "observation.offered", observation.offered, (batch, arms), torch.bool, device)
+        check_offered(environment, world)
+    if not bool(observation.action_set.isfinite().all()):
+        raise InputError(f"environment '{name}': observation.action_set has NaN or infinite numbers; give finite ones")
+
+
+def check_step(environment: Any, reward: Any, suboptimality: Any, before: Any, after: Any) -> None:
+    name, values = environment.name, before.values
+    for what, tensor in (("reward", reward), ("suboptimality", suboptimality)):
+        _check_tensor(name, f"the {what} of step()", tensor, values.shape[:1], values.dtype, values.device.type)
+    if bool((suboptimality < 0).any()):
+        raise InputError(f"environment '{name}': step() gives a negative suboptimality; it is max values − values[arm]")
+    if getattr(after, "t", None) != 2:
+        raise InputError(f"environment '{name}': step() must give the world of the next round, with t = 2")
+
+
+def check_offered(environment: Any, world: Any) -> None:
+    if not bool(world.observation.offered.any(dim=1).all()):
+        raise InputError(
+            f"environment '{environment.name}': a problem has no arm on offer in round {world.t}; offer at least one"
+        )
+
+
+def _check_tensor(name: str, what: str, tensor: Any, shape: tuple[int, ...], kind: torch.dtype, device: str) -> None:
+    fits = (
+        isinstance(tensor, Tensor) and tensor.shape == shape and tensor.dtype == kind and tensor.device.type == device
+    )
+    if not fits:
+        got = f"a {tensor.dtype} tensor {list(tensor.shape)}" if isinstance(tensor, Tensor) else type(tensor).__name__
+        raise InputError(f"environment '{name}': {what} is {got}; give a {kind} tensor {list(shape)} on {device}")

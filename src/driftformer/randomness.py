@@ -15,6 +15,7 @@ import math
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -23,6 +24,20 @@ from torch import Tensor
 
 CHUNK = 64
 """Problems in a chunk."""
+
+
+@dataclass(frozen=True, order=True)
+class Chunk:
+    """The first `count` problems of chunk number `index`."""
+
+    index: int
+    count: int = CHUNK
+
+
+def chunks_for(runs: int) -> list[Chunk]:
+    """The chunks that hold the first `runs` problems; of the last one perhaps only a part counts."""
+    return [Chunk(index, min(CHUNK, runs - index * CHUNK)) for index in range(-(-runs // CHUNK))]
+
 
 _AHEAD = 16
 """How many draws of one shape are made at once where a single one is too small to be worth a call for each chunk."""

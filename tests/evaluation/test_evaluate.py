@@ -14,8 +14,8 @@ from rich.console import Console
 
 import driftformer as df
 from driftformer.errors import InputError
+from driftformer.evaluation import evaluate as chunking
 from driftformer.evaluation.result import render
-from driftformer.simulation import rollout as chunking
 
 ENV = {"horizon": 25, "dim": 5, "arms": 4}
 

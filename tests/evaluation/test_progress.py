@@ -7,8 +7,9 @@ import pytest
 import driftformer as df
 from driftformer.agents.registry import make_agent
 from driftformer.evaluation import progress as module
+from driftformer.evaluation.evaluate import Task
 from driftformer.evaluation.progress import Progress, TimeLeft, in_words, rounds_by_agent
-from driftformer.simulation.rollout import Chunk, Task
+from driftformer.randomness import Chunk
 
 ENVIRONMENT = df.make_env("high")
 SECONDS_PER_ROUND = {"random": 1e-6, "linucb": 3e-6, "policy:high": 2e-3}

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driftformer.evaluation.statistics import combine, paired_differences
-from driftformer.simulation.regret import ChunkRegret
+from driftformer.simulation.rollout import ChunkRegret
 
 
 def chunk(gaps: np.ndarray) -> ChunkRegret:

@@ -13,10 +13,10 @@ import driftformer as df
 from driftformer.agents.base import ProblemShape
 from driftformer.agents.reference import Random
 from driftformer.errors import InputError
+from driftformer.evaluation import evaluate as chunking
 from driftformer.pretraining import dataset
 from driftformer.randomness import CHUNK
 from driftformer.simulation import engines, ray_engine
-from driftformer.simulation import rollout as chunking
 from driftformer.simulation.ray_engine import RayEngine
 from driftformer.storage.events import read_events
 from driftformer.sweeps.grid import make_grid

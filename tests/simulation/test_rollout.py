@@ -20,7 +20,7 @@ from driftformer.environments import drift
 from driftformer.environments.registry import PRESETS
 from driftformer.errors import InputError
 from driftformer.problem import why_not
-from driftformer.simulation.regret import RegretRecorder
+from driftformer.simulation.rollout import RegretRecorder
 from tests.small import small
 
 GIVEN = settings(max_examples=40, deadline=None)

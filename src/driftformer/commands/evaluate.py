@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from driftformer.commands.options import Command, Crew, Device, Environment, LogJson, OptionalFolder, Seed, keywords
+from driftformer.commands.options import Command, Crew, Device, Environment, LogJson, OptionalFolder, Seed
 from driftformer.commands.tables import show_result
 
 
@@ -39,7 +39,16 @@ class Evaluate(Command):
     def run(self) -> None:
         from driftformer.evaluation.evaluate import evaluate
 
-        result = evaluate(self.environment.build(), **keywords(self, "environment"))
+        result = evaluate(
+            self.environment.build(),
+            self.agents,
+            runs=self.runs,
+            seed=self.seed,
+            out=self.out,
+            device=self.device,
+            trajectories=self.trajectories,
+            **vars(self.crew),
+        )
         show_result(result)
         if self.out is not None:
             for ending in ("png", "svg"):

@@ -6,8 +6,11 @@ Whoever computes the tasks, here or far away, in whatever order, `Plan` alone co
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +22,86 @@ from driftformer.errors import InputError, require_count
 from driftformer.evaluation.progress import Progress, rounds_by_agent
 from driftformer.evaluation.result import Result
 from driftformer.evaluation.statistics import AgentRegret, combine, summarize
-from driftformer.randomness import CHUNK
+from driftformer.problem import check_config, check_environment
+from driftformer.randomness import CHUNK, Chunk, chunks_for
 from driftformer.simulation.engines import Engine, LocalEngine, opened
-from driftformer.simulation.live import check_config, check_environment
-from driftformer.simulation.regret import ChunkRegret
 from driftformer.simulation.results import CONFIG, ResultsFolder
-from driftformer.simulation.rollout import Chunk, Outcome, Task, check_applies, check_device, chunks_for, compute, stack
-from driftformer.storage.events import sitting
+from driftformer.simulation.rollout import ChunkRegret, Rollout, check_applies, check_device, rollout
+from driftformer.storage.events import JSON_LINES, sitting
 from driftformer.storage.files import read_json, write_atomically, write_json
 
 Agents = Sequence[Agent | str] | Mapping[str, Agent | str]
 """Agents to compare; a mapping gives them names of the caller's choice."""
+
+
+STACK = 10
+"""Chunks stacked into one batch on a CPU: about 640 problems are the fastest there; more leave its cache."""
+
+DEVICE_STACK = 256
+"""Chunks stacked into one batch on an accelerator."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One agent on a stack of chunks: everything a worker needs to know."""
+
+    environment: Environment
+    name: str  # of the agent, as it was asked for
+    agent: Agent
+    chunks: tuple[Chunk, ...]
+    seed: int
+    device: str
+    trajectories: bool
+
+    @property
+    def label(self) -> str:
+        numbers = ", ".join(str(chunk.index) for chunk in self.chunks)
+        return f"'{self.name}' on '{self.environment.name}', chunk {numbers}"
+
+    @property
+    def rounds(self) -> int:
+        return len(self.chunks) * CHUNK * self.environment.horizon
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a worker gives back for a task."""
+
+    rollout: Rollout
+    cpu_seconds: float
+    wall_seconds: float
+
+
+def stack(chunks: Sequence[Chunk], workers: int, device: str, agent: Agent) -> list[tuple[Chunk, ...]]:
+    """Batches of chunks that are large enough to be fast and numerous enough to keep every worker busy.
+
+    An agent may set a limit of its own, `stack`, where its numbers would depend on the size of the batch.
+    """
+    limit = min(STACK if device == "cpu" else DEVICE_STACK, _own_limit(agent))
+    size = max(1, min(limit, -(-len(chunks) // workers)))
+    return [tuple(chunks[start : start + size]) for start in range(0, len(chunks), size)]
+
+
+def _own_limit(agent: Any) -> int:
+    """The least that an agent, or one that it wraps, allows."""
+    inner = _own_limit(agent.base) if hasattr(agent, "base") else DEVICE_STACK
+    return min(getattr(agent, "stack", DEVICE_STACK), inner)
+
+
+def compute(task: Task, on_rounds: Callable[[int], None] | None = None) -> Outcome:
+    """Roll one task out, timed; this thread does all of the computing."""
+    cpu, wall = time.thread_time(), time.perf_counter()
+    played = rollout(
+        task.environment,
+        task.agent,
+        seed=task.seed,
+        chunks=[chunk.index for chunk in task.chunks],
+        counts=[chunk.count for chunk in task.chunks],
+        device=task.device,
+        trajectories=task.trajectories,
+        on_rounds=on_rounds,
+    )
+    return Outcome(played, time.thread_time() - cpu, time.perf_counter() - wall)
 
 
 def evaluate(
@@ -58,7 +130,8 @@ def evaluate(
     left open.
     """
     environment = make_env(environment) if isinstance(environment, str) else environment
-    with opened(engine, workers, address) as crew:
+    alone = engine == "local" and workers in (None, 1) and address is None
+    with nullcontext() if alone else opened(engine, workers, address) as crew:
         check_crew(crew, device, workers)
         plan = Plan(environment, agents, runs=runs, seed=seed, out=out, device=device, trajectories=trajectories)
         log = None if plan.folder is None else plan.folder.path
@@ -66,9 +139,9 @@ def evaluate(
         return plan.finish()
 
 
-def check_crew(crew: Engine, device: str, workers: int | None) -> None:
+def check_crew(crew: Engine | None, device: str, workers: int | None) -> None:
     """Refuse a GPU with more than the one local process that keeps it busy."""
-    if check_device(device).type != "cuda":
+    if check_device(device).type != "cuda" or crew is None:
         return
     if not isinstance(crew, LocalEngine):
         raise InputError(
@@ -79,13 +152,14 @@ def check_crew(crew: Engine, device: str, workers: int | None) -> None:
 
 
 def compute_missing(
-    plans: Sequence[Plan], crew: Engine, title: str, log: Path | None, mark: str, progress: bool | None = None
+    plans: Sequence[Plan], crew: Engine | None, title: str, log: Path | None, mark: str, progress: bool | None = None
 ) -> None:
-    """Compute what some plans lack, as one stream of tasks, and store it.
+    """Compute what some plans lack, as one stream of tasks, and store it; without a crew, in this process.
 
     Events go to the folder `log` as soon as there is something called `mark` in it.
     """
-    owned = [(task, plan) for plan in plans for task in plan.tasks(crew.workers)]
+    name, workers = ("local", 1) if crew is None else (crew.name, crew.workers)
+    owned = [(task, plan) for plan in plans for task in plan.tasks(workers)]
     if not owned:
         return
     tasks, owners = [task for task, _ in owned], {id(task): plan for task, plan in owned}
@@ -93,14 +167,22 @@ def compute_missing(
     known = sum(plan.chunks for plan in plans) - missing
     agents = list(dict.fromkeys(agent for plan in plans for agent in plan.players))
     about = {"agents": agents, "chunks_known": known, "chunks_missing": missing}
+    silent = log is None and not JSON_LINES.get()
     with (
-        sitting(log, mark=mark, engine=crew.name, workers=crew.workers, **about) as events,
-        Progress(rounds_by_agent(tasks), title, progress, crew.workers, chunks=missing, events=events) as bar,
+        nullcontext() if silent else sitting(log, mark=mark, engine=name, workers=workers, **about) as events,
+        Progress(rounds_by_agent(tasks), title, progress, workers, chunks=missing, events=events) as bar,
     ):
-        for task, outcome in crew.run(compute, tasks, bar.played, bar.tell):
+        done = _in_turn(tasks, bar.played) if crew is None else crew.run(compute, tasks, bar.played, bar.tell)
+        for task, outcome in done:
             owners[id(task)].take(task, outcome)
             bar.finished(task)
-            events.settle()
+            if events is not None:
+                events.settle()
+
+
+def _in_turn(tasks: Sequence[Task], on_rounds: Callable[[Task, int], None]) -> Iterator[tuple[Task, Outcome]]:
+    for task in tasks:
+        yield task, compute(task, partial(on_rounds, task))
 
 
 class Plan:

@@ -18,11 +18,11 @@ from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as RichProgress
 
 from driftformer.agents.registry import POLICY, label
-from driftformer.storage.events import EventLog, are_json_lines, say
+from driftformer.storage.events import JSON_LINES, EventLog, say
 
 if TYPE_CHECKING:
+    from driftformer.evaluation.evaluate import Task
     from driftformer.pretraining.run import Report
-    from driftformer.simulation.rollout import Task
 
 FIRST_LINE, LATER_LINES = 10.0, 30.0
 """Seconds until the first plain line, and between later ones."""
@@ -119,7 +119,7 @@ class Progress:
         self._interval = FIRST_LINE
         self._heard: dict[int, float] = {}  # when each task under way was last heard of
         self._free = [self._began] if workers == 1 else []  # since when workers wait; others take time to start
-        self._visible = bool(work) and not are_json_lines() and (sys.stderr.isatty() if shown is None else shown)
+        self._visible = bool(work) and not JSON_LINES.get() and (sys.stderr.isatty() if shown is None else shown)
         self._bar = _rich("{task.fields[status]}", visible=self._visible, transient=True)
         self._line = self._bar.add_task(title, total=None, status="")
 
@@ -129,7 +129,8 @@ class Progress:
 
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
-        self._say()
+        if JSON_LINES.get():
+            self._say()
 
     def played(self, task: Task, rounds: int) -> None:
         """Some rounds of a task were played since it was last heard of."""
@@ -154,7 +155,7 @@ class Progress:
         """What an engine reports goes into the log, and a retry is a line that stays. JSON lines have both already."""
         if self._events is not None:
             self._events.tell(kind, **details)
-        if kind == "retry" and not self._silent and not are_json_lines():
+        if kind == "retry" and not self._silent and not JSON_LINES.get():
             text = f"a worker was lost; attempt {details['attempt']} of {details['of']}: {details['job']}"
             self._bar.console.print(text, markup=False, highlight=False)
 
@@ -168,7 +169,7 @@ class Progress:
             status = f"{self._chunks_done:,} of {self._chunks:,} chunks"
         status += f", {in_words(left)} left"
         self._bar.update(self._line, completed=elapsed, total=elapsed + left, status=status)
-        if are_json_lines():
+        if JSON_LINES.get():
             if now - self._said >= 1.0:
                 self._say()
         elif not self._visible and not self._silent and now - self._said >= self._interval:
@@ -196,7 +197,7 @@ class TrainingProgress:
 
     def __init__(self, title: str = "") -> None:
         self._title, self._said = title, 0.0
-        self._visible = sys.stderr.isatty() and not are_json_lines()
+        self._visible = sys.stderr.isatty() and not JSON_LINES.get()
         self._bar = _rich("{task.fields[status]}", "{task.fields[left]}", visible=self._visible, transient=False)
         self._lines: dict[str, Any] = {}
         self._regrets: dict[str, str] = {}  # the latest of each training
@@ -224,9 +225,9 @@ class TrainingProgress:
         left = "" if remaining is None else f"{in_words(remaining)} left"
         self._bar.update(line, completed=report.step, status=status, left=left)
         now = time.monotonic()
-        if now - self._said <= (1 if are_json_lines() else LATER_LINES) and report.step < report.steps:
+        if now - self._said <= (1 if JSON_LINES.get() else LATER_LINES) and report.step < report.steps:
             return
         self._said = now
         say("progress", title=title, **asdict(report))
-        if not self._visible and not are_json_lines():
+        if not self._visible and not JSON_LINES.get():
             print(f"{where}, step {report.step} of {report.steps}, {status}", file=sys.stderr, flush=True)

@@ -15,7 +15,7 @@ from rich.table import Table
 
 from driftformer.errors import InputError, require_choice
 from driftformer.simulation.numbers import number, signed, with_error
-from driftformer.simulation.regret import Array
+from driftformer.simulation.rollout import Array
 from driftformer.simulation.summary import Summary, read_summary
 
 

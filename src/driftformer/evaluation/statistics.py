@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from driftformer.environments.base import Environment
-from driftformer.simulation.regret import Array, ChunkRegret
+from driftformer.simulation.rollout import Array, ChunkRegret
 from driftformer.simulation.summary import AgentSummary, PairedDifference, Summary
 
 RESAMPLES = 2000

@@ -22,7 +22,7 @@ from driftformer.storage.files import write_json
 
 if TYPE_CHECKING:
     from driftformer.simulation.engines import Engine
-    from driftformer.simulation.regret import Array
+    from driftformer.simulation.rollout import Array
 
 CHANGES, LENGTH = 4, 8.0
 """The number of changes and the path length where they are not swept."""

@@ -38,9 +38,9 @@ from driftformer.pretraining.state import TrainingState, load_state, save_state
 from driftformer.pretraining.step import Stepper
 from driftformer.pretraining.validation import Validation
 from driftformer.pretraining.worlds import describe, worlds_of
+from driftformer.problem import check_environment
 from driftformer.randomness import one_thread
 from driftformer.simulation.collect import check_behaviours
-from driftformer.simulation.live import check_environment
 from driftformer.simulation.rollout import check_device
 from driftformer.storage.events import sitting
 from driftformer.storage.files import read_json, tidy, write_json

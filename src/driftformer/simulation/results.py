@@ -27,9 +27,8 @@ from safetensors.numpy import load, save
 
 from driftformer.agents.ridge import LONG
 from driftformer.errors import InputError
-from driftformer.randomness import CHUNK
-from driftformer.simulation.regret import ChunkRegret
-from driftformer.simulation.rollout import Chunk
+from driftformer.randomness import CHUNK, Chunk
+from driftformer.simulation.rollout import ChunkRegret
 from driftformer.storage.checksum import checksum, json_checksum
 from driftformer.storage.events import EVENTS
 from driftformer.storage.files import is_partial, read_json, tidy, write_atomically, write_json

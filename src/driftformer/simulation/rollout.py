@@ -1,27 +1,161 @@
-"""Play one agent in one environment, a stack of chunks at a time, and the unit of work: which chunks, stacked how."""
+"""Play one agent in one environment, a stack of chunks at a time, and measure its dynamic regret.
+
+The suboptimality of round t is max_a R_t(a) − R_t(a_t), from exact values; its running sum is the cumulative
+dynamic regret. It is gathered in memory that does not grow with batch times horizon: for each chunk and round only the
+mean over problems and the sum of squared deviations are kept (which merge without loss of precision), and for each
+problem its final regret.
+"""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from driftformer.agents.base import Agent, Observed, Privileged, ProblemShape
 from driftformer.agents.registry import make_agent
 from driftformer.environments.base import Environment
 from driftformer.errors import InputError, require_count
-from driftformer.problem import traits_of, why_not
+from driftformer.problem import (
+    Observation,
+    Truth,
+    check_environment,
+    check_offered,
+    check_step,
+    check_world,
+    pick,
+    traits_of,
+    why_not,
+)
 from driftformer.randomness import CHUNK, Randomness, one_thread
-from driftformer.simulation.live import Live, check_environment
-from driftformer.simulation.regret import CHECKED, ChunkRegret, RegretRecorder
 from driftformer.simulation.trajectories import Trajectories
+
+Array = NDArray[np.float64]
 
 _REPORT = 32
 """Rounds between two reports of progress."""
+
+
+CHECKED = 64
+"""Rounds that are collected before they are summed up and checked: no wait for an accelerator in between."""
+
+
+@dataclass(frozen=True)
+class ChunkRegret:
+    """The regret of one agent on the first `len(regret)` problems of one chunk."""
+
+    regret: Array  # [n] cumulative dynamic regret after the last round
+    suboptimality_mean: Array  # [T] over the n problems
+    suboptimality_squares: Array  # [T] sum of squared deviations from that mean
+    regret_mean: Array  # [T]
+    regret_squares: Array  # [T]
+    diagnostics: dict[str, Array] = field(default_factory=dict)  # [n] each: what the agent tells of itself
+
+
+class RegretRecorder:
+    """Takes the suboptimality `[B]` of each round and yields one `ChunkRegret` for each chunk of the stack."""
+
+    def __init__(self, counts: list[int], horizon: int) -> None:
+        self._counts = counts
+        self._curves = np.empty((len(counts), 4, horizon))
+        self._regret = [np.zeros(count) for count in counts]
+        self._block: Tensor | None = None  # [CHECKED, B], one piece of memory for the whole rollout
+        self._earned: Tensor | None = None  # [B] the sum of rewards, to see whether they stay finite
+        self._filled = 0
+        self._seen = 0
+
+    def add(self, suboptimality: Tensor, reward: Tensor) -> None:
+        if self._block is None or self._earned is None:
+            self._block, self._earned = (
+                suboptimality.new_empty(CHECKED, suboptimality.shape[0]),
+                torch.zeros_like(reward),
+            )
+        self._earned += reward
+        self._block[self._filled] = suboptimality
+        self._filled += 1
+        if self._filled == CHECKED:
+            self._flush(self._block)
+
+    def _flush(self, filled: Tensor) -> None:
+        rounds = len(filled)
+        block = filled.cpu().numpy().astype(np.float64)  # [rounds, B]
+        bad = ~np.isfinite(block).all(axis=1)
+        if bad.any():
+            raise InputError(
+                f"values are NaN or infinite in round {self._seen + int(bad.argmax()) + 1}; the environment, and its "
+                "drift, must keep them finite"
+            )
+        if self._earned is not None and not bool(self._earned.isfinite().all()):
+            raise InputError(
+                f"rewards are NaN or infinite by round {self._seen + rounds}; give a smaller noise or a finite drift"
+            )
+        for chunk, count in enumerate(self._counts):
+            gaps = np.ascontiguousarray(block[:, chunk * CHUNK : chunk * CHUNK + count])  # [rounds, n]
+            cumulative = self._regret[chunk] + np.cumsum(gaps, axis=0)
+            now = slice(self._seen, self._seen + rounds)
+            for row, values in ((0, gaps), (2, cumulative)):
+                mean = values.mean(axis=1)
+                self._curves[chunk, row, now] = mean
+                self._curves[chunk, row + 1, now] = np.square(values - mean[:, None]).sum(axis=1)
+            self._regret[chunk] = cumulative[-1]
+        self._seen += rounds
+        self._filled = 0
+
+    def finish(self, diagnostics: Mapping[str, Tensor] | None = None) -> list[ChunkRegret]:
+        """One regret for each chunk, with what the agent tells of each problem, `[B]`."""
+        if self._block is not None and self._filled:
+            self._flush(self._block[: self._filled])
+        told = {name: value.double().cpu().numpy() for name, value in (diagnostics or {}).items()}
+        chunks = []
+        for place, count in enumerate(self._counts):
+            rows = slice(place * CHUNK, place * CHUNK + count)
+            own = {name: value[rows] for name, value in told.items()}
+            suboptimality, suboptimality_squares, regret, regret_squares = self._curves[place]
+            chunks.append(
+                ChunkRegret(self._regret[place], suboptimality, suboptimality_squares, regret, regret_squares, own)
+            )
+        return chunks
+
+
+class Live:
+    """A batch of problems in play."""
+
+    def __init__(self, environment: Environment, randomness: Randomness) -> None:
+        self._environment, self._randomness = environment, randomness
+        self._world = environment.reset(randomness)
+        check_world(environment, self._world, randomness)
+        self.suboptimality = torch.zeros_like(self._world.values[:, 0])  # [B] of the arms that were last paid for
+
+    @property
+    def observation(self) -> Observation:
+        observation: Observation = self._world.observation
+        return observation
+
+    @property
+    def values(self) -> Tensor:
+        values: Tensor = self._world.values
+        return values
+
+    def truth(self) -> Truth:
+        return self._environment.truth(self._world)
+
+    def pay(self, arm: Tensor) -> Tensor:
+        """The rewards `[B]` of some arms; the next round begins."""
+        before = self._world
+        offered = before.observation.offered
+        if offered is not None and not bool(pick(offered, arm).all()):
+            raise InputError(f"an arm that is not on offer was chosen in round {before.t}; choose among `offered`")
+        reward, self.suboptimality, self._world = self._environment.step(before, arm, self._randomness)
+        if before.t == 1:
+            check_step(self._environment, reward, self.suboptimality, before, self._world)
+        if self._world.observation.offered is not None and self._world.t <= self._environment.horizon:
+            check_offered(self._environment, self._world)
+        return reward
 
 
 @dataclass(frozen=True)
@@ -152,86 +286,3 @@ def _stack(history: list[_Round]) -> Trajectories:
         torch.stack(auxiliary, dim=1) if auxiliary else None,
         {name: torch.stack([one.events[name] for one in history], dim=1) for name in history[0].events},
     )
-
-
-STACK = 10
-"""Chunks stacked into one batch on a CPU: about 640 problems are the fastest there; more leave its cache."""
-
-DEVICE_STACK = 256
-"""Chunks stacked into one batch on an accelerator."""
-
-
-@dataclass(frozen=True, order=True)
-class Chunk:
-    """The first `count` problems of chunk number `index`."""
-
-    index: int
-    count: int = CHUNK
-
-
-@dataclass(frozen=True)
-class Task:
-    """One agent on a stack of chunks: everything a worker needs to know."""
-
-    environment: Environment
-    name: str  # of the agent, as it was asked for
-    agent: Agent
-    chunks: tuple[Chunk, ...]
-    seed: int
-    device: str
-    trajectories: bool
-
-    @property
-    def label(self) -> str:
-        numbers = ", ".join(str(chunk.index) for chunk in self.chunks)
-        return f"'{self.name}' on '{self.environment.name}', chunk {numbers}"
-
-    @property
-    def rounds(self) -> int:
-        return len(self.chunks) * CHUNK * self.environment.horizon
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a worker gives back for a task."""
-
-    rollout: Rollout
-    cpu_seconds: float
-    wall_seconds: float
-
-
-def chunks_for(runs: int) -> list[Chunk]:
-    """The chunks that hold the first `runs` problems; of the last one perhaps only a part counts."""
-    return [Chunk(index, min(CHUNK, runs - index * CHUNK)) for index in range(-(-runs // CHUNK))]
-
-
-def stack(chunks: Sequence[Chunk], workers: int, device: str, agent: Agent) -> list[tuple[Chunk, ...]]:
-    """Batches of chunks that are large enough to be fast and numerous enough to keep every worker busy.
-
-    An agent may set a limit of its own, `stack`, where its numbers would depend on the size of the batch.
-    """
-    limit = min(STACK if device == "cpu" else DEVICE_STACK, _own_limit(agent))
-    size = max(1, min(limit, -(-len(chunks) // workers)))
-    return [tuple(chunks[start : start + size]) for start in range(0, len(chunks), size)]
-
-
-def _own_limit(agent: Any) -> int:
-    """The least that an agent, or one that it wraps, allows."""
-    inner = _own_limit(agent.base) if hasattr(agent, "base") else DEVICE_STACK
-    return min(getattr(agent, "stack", DEVICE_STACK), inner)
-
-
-def compute(task: Task, on_rounds: Callable[[int], None] | None = None) -> Outcome:
-    """Roll one task out, timed; this thread does all of the computing."""
-    cpu, wall = time.thread_time(), time.perf_counter()
-    played = rollout(
-        task.environment,
-        task.agent,
-        seed=task.seed,
-        chunks=[chunk.index for chunk in task.chunks],
-        counts=[chunk.count for chunk in task.chunks],
-        device=task.device,
-        trajectories=task.trajectories,
-        on_rounds=on_rounds,
-    )
-    return Outcome(played, time.thread_time() - cpu, time.perf_counter() - wall)

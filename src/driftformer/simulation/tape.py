@@ -1,8 +1,9 @@
-"""Problems laid out over all rounds beforehand, chance included: a bandit's world does not depend on what is played.
+"""Problems that can be played again and again, always from the same start.
 
-So a tape is made once; then any number of behaviours, experts and policies play it, in any order, on a GPU all rounds
-in one captured graph. It holds the very numbers of a rollout with the same randomness: played with the same arms, it
-pays the same rewards.
+A bandit's world does not depend on what is played, so it is laid out over all rounds beforehand, chance included. Such
+a tape is made once; then any number of behaviours, experts and policies play it, in any order, on a GPU all rounds in
+one captured graph. It holds the very numbers of a rollout with the same randomness: played with the same arms, it pays
+the same rewards. Problems whose course depends on what is played are lived through anew each time.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from driftformer.agents.base import ProblemShape
 from driftformer.environments.base import Environment, Foreseeable
 from driftformer.environments.rewards import RewardLaw
 from driftformer.errors import InputError
 from driftformer.problem import Observation, Truth, draw_arms, pick
 from driftformer.randomness import Randomness
-from driftformer.simulation.live import Unfolding, lay
+from driftformer.simulation.rollout import Live
 from driftformer.simulation.trajectories import Laid
 
 
@@ -84,6 +86,68 @@ class TapeCourse:
 
     def laid(self) -> Laid:
         return self._tape
+
+
+class Unfolding:
+    """Problems whose course depends on what is played: they are lived through, from the same start each time."""
+
+    def __init__(self, environment: Environment, randomness: Randomness, dim: int) -> None:
+        self.environment, self._randomness, self._dim = environment, randomness, dim
+
+    @property
+    def shape(self) -> ProblemShape:
+        here, drawn = self.environment, self._randomness
+        return ProblemShape(drawn.batch, here.horizon, here.arms, self._dim, drawn.device, drawn.dtype)
+
+    def begin(self) -> Course:
+        return Course(self.environment, self._randomness.again(), self._dim)
+
+    def repeat(self, count: int) -> Unfolding:
+        """Every problem several times, one copy of all after the other."""
+        return Unfolding(self.environment, self._randomness.again(self._randomness.chunks * count), self._dim)
+
+    def along(self, arms: Tensor) -> Laid:
+        """What was on offer when these arms `[B, T]` were played."""
+        course = self.begin()
+        for arm in arms.unbind(1):
+            course.pay(arm)
+        return course.laid()
+
+
+class Course(Live):
+    """A run through unfolding problems that remembers what was on offer; features are padded with zeros to `dim`."""
+
+    def __init__(self, environment: Environment, randomness: Randomness, dim: int) -> None:
+        super().__init__(environment, randomness)
+        self._dim = dim
+        self._seen: list[tuple[Observation, Tensor, Truth]] = []
+
+    @property
+    def observation(self) -> Observation:
+        observation = super().observation
+        missing = self._dim - observation.action_set.shape[2]
+        return replace(observation, action_set=functional.pad(observation.action_set, (0, missing)))
+
+    def pay(self, arm: Tensor) -> Tensor:
+        self._seen.append((self.observation, self.values, self.truth()))
+        return super().pay(arm)
+
+    def laid(self) -> Laid:
+        observations, values, truths = zip(*self._seen, strict=True)
+        return lay(observations, values, truths)
+
+
+def lay(observations: tuple[Observation, ...], values: tuple[Tensor, ...], truths: tuple[Truth, ...]) -> Laid:
+    """All rounds side by side."""
+    sets = [observation.action_set for observation in observations]
+    same = all(one is sets[0] for one in sets)
+    features = torch.stack(sets[:1] if same else sets, dim=1).expand(-1, len(sets), -1, -1)
+    masks = [observation.offered for observation in observations]
+    offered = None
+    if any(mask is not None for mask in masks):
+        every = torch.ones_like(values[0], dtype=torch.bool)
+        offered = torch.stack([every if mask is None else mask for mask in masks], dim=1)
+    return Laid(features, torch.stack(values, dim=1), offered, observations, truths)
 
 
 Problems = Tape | Unfolding

@@ -31,21 +31,18 @@ EVENTS = "events.jsonl"
 _TAIL = 1 << 16
 """Bytes at the end of the file that are read to see how the last command ended."""
 
-_as_json: ContextVar[bool] = ContextVar("as_json", default=False)
+JSON_LINES: ContextVar[bool] = ContextVar("json_lines", default=False)
+"""Whether progress and messages are JSON lines on standard error."""
 
 
 @contextmanager
 def as_json_lines(wanted: bool = True) -> Iterator[None]:
     """Within: progress and messages are JSON lines on standard error."""
-    before = _as_json.set(wanted)
+    before = JSON_LINES.set(wanted)
     try:
         yield
     finally:
-        _as_json.reset(before)
-
-
-def are_json_lines() -> bool:
-    return _as_json.get()
+        JSON_LINES.reset(before)
 
 
 def say(kind: str, **details: Any) -> None:
@@ -113,7 +110,7 @@ def _line(kind: str, details: dict[str, Any]) -> str:
 
 
 def _show(line: str) -> None:
-    if are_json_lines():
+    if JSON_LINES.get():
         print(line, file=sys.stderr, flush=True)
 
 

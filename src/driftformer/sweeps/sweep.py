@@ -28,12 +28,11 @@ from rich.table import Table
 
 from driftformer.environments.registry import make_env
 from driftformer.errors import InputError, require_count
-from driftformer.evaluation.evaluate import Plan
+from driftformer.evaluation.evaluate import Plan, Task, compute
 from driftformer.evaluation.progress import Progress, rounds_by_agent
 from driftformer.plots import sweeps as figures
 from driftformer.simulation.engines import Engine, opened
 from driftformer.simulation.numbers import number
-from driftformer.simulation.rollout import Task, compute
 from driftformer.storage.events import EVENTS, sitting
 from driftformer.storage.files import is_partial, tidy, write_atomically, write_json
 from driftformer.sweeps.grid import OPTION, Grid
