@@ -25,7 +25,8 @@ def make_policy() -> QueryPolicy:
     policy = new_policy(PolicyConfig("query", layers=2, heads=2, width=16))
     assert isinstance(policy, QueryPolicy)
     with torch.no_grad():
-        for weight in (policy.weigh.weight, policy.dare[2].weight):  # they begin with zeros
+        layers = (policy.weigh, policy.trust, policy.head, policy.dare[2])
+        for weight in (layer.weight for layer in layers):  # they begin with zeros
             weight.normal_(std=0.1)
     return policy.requires_grad_(False)
 
@@ -40,6 +41,14 @@ def make_statistics() -> Statistics:
 def stored(tmp_path: Path) -> str:
     save_policy(make_policy(), tmp_path / "policy", torch.float32)
     return str(tmp_path / "policy")
+
+
+def test_it_begins_with_what_a_filter_of_a_world_at_rest_says() -> None:
+    known = make_statistics()
+    verdict = new_policy(PolicyConfig("query", layers=2, heads=2, width=16))(known)
+    trusted = known.arms[..., 1]
+    assert torch.corrcoef(torch.stack([verdict.mean.flatten(), trusted.flatten()]))[0, 1] > 0.9
+    assert torch.allclose(verdict.daring, verdict.daring[:1])
 
 
 def test_the_order_of_arms_plays_no_part() -> None:
@@ -60,8 +69,10 @@ def test_arms_that_are_not_on_offer_play_no_part() -> None:
         arms=torch.cat([known.arms, torch.randn(ROUNDS, 2, 3 * MEMBERS) * 9], dim=1),
         waves=torch.cat([known.waves, torch.randn(ROUNDS, 2, BEST) * 9], dim=1),
     )
-    for one, other in zip(policy(known), policy(wider, offered), strict=True):
-        assert torch.allclose(one, other[:, :ARMS], atol=1e-5)
+    one, other = policy(known), policy(wider, offered)
+    for name in ("mean", "doubt", "logits"):
+        assert torch.allclose(getattr(one, name), getattr(other, name)[:, :ARMS], atol=1e-5)
+    assert torch.allclose(one.daring, other.daring, atol=1e-5)
 
 
 def test_it_is_stored_and_read_again(stored: str) -> None:

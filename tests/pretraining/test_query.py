@@ -12,7 +12,7 @@ from torch.distributions import Normal
 
 import driftformer as df
 from driftformer.environments.broad import BroadBandit
-from driftformer.models.query import Verdict
+from driftformer.models.query import DARING, Verdict
 from driftformer.models.sampling import standard_gumbel
 from driftformer.pretraining.query import QueryPlayer, daring_loss, excess_regret, tries, value_loss
 from driftformer.pretraining.recipes import Recipe, recipe_of
@@ -49,12 +49,12 @@ def test_excess_regret_counts_from_the_beginning_of_a_stretch() -> None:
 
 
 def test_what_is_tried_is_constant_in_a_stretch_and_has_a_mirror_image() -> None:
-    tried = tries(Randomness(0, (0,), size=3), 4, 10).view(10, 4, 3, 5)
+    tried = tries(Randomness(0, (0,), size=3), 4, 10).view(10, 4, 3, DARING)
     assert torch.equal(tried[:, :2], -tried[:, 2:])
     assert torch.equal(tried[2:5], tried[2:3].expand(3, -1, -1, -1))
     assert bool((tried[4] != tried[5]).all())
     assert bool((tried[7:] == 0).all())
-    assert tries(Randomness(0, (0,), size=3), 3, 10).shape == (10, 9, 5)
+    assert tries(Randomness(0, (0,), size=3), 3, 10).shape == (10, 9, DARING)
 
 
 def test_the_daring_loss_has_the_gradient_of_regret() -> None:

@@ -28,14 +28,15 @@ WEIGHTS = {"positive": 0.35, "both signs": 0.4, "sparse": 0.1, "around a mean": 
 
 CHANGES = {
     "none": 0.14,
-    "cosine": 0.2,
+    "cosine": 0.18,
     "chirp": 0.02,
     "jumps": 0.16,
     "flips": 0.1,
-    "walk": 0.12,
+    "walk": 0.11,
     "rising": 0.12,
-    "seasons": 0.07,
-    "recurring": 0.07,
+    "swings": 0.05,
+    "seasons": 0.06,
+    "recurring": 0.06,
 }
 """Kinds of change; a tenth of the problems has two of them."""
 
@@ -222,6 +223,10 @@ class BroadBandit:
         length = epochs[:, 0].norm(dim=1, keepdim=True) * 7 * rng.uniform(1).square() / horizon  # [B, 1]
         steps = _unit(rng.normal(horizon, self.dim)) * (length * has("walk")).unsqueeze(2)
         w = w + steps.cumsum(1)
+        pace = 2 * math.pi * (0.3 + 3.7 * rng.uniform(1, self.dim)) * done[:, None]  # [B, T, d]
+        swing = torch.sin(pace + 2 * math.pi * rng.uniform(1, self.dim))  # each weight at its own pace
+        height = 1.5 * rng.uniform(1, 1) * has("swings").unsqueeze(2)
+        w = w + swing * height * epochs[:, :1].square().mean(dim=2, keepdim=True).sqrt()
         w = w + self._rise(action_set, done, course.size, rng) * has("rising").unsqueeze(2)
         noise = torch.where(rng.uniform(1) < 0.75, scale, 1.0)  # as the paper's, or of constant size
         lift = course.size * torch.exp(math.log(0.5) + math.log(40) * rng.uniform(1)) * rng.symmetric(1).sign()

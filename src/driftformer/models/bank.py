@@ -160,7 +160,7 @@ def settings(dim: int, device: torch.device, dtype: torch.dtype) -> Settings:
     return Settings(kept, prior, together, renewed, angles, phases, tensor(RATES), tensor(SIGNS))
 
 
-def _settings(bank: Bank) -> Settings:
+def settings_of(bank: Bank) -> Settings:
     return settings(bank.theta.shape[1] - 2, bank.theta.device, bank.theta.dtype)
 
 
@@ -200,7 +200,7 @@ class Prediction(NamedTuple):
 def predict(bank: Bank, action_set: Tensor, offered: Tensor | None = None) -> Prediction:
     """Predict the rewards of all arms."""
     batch, arms, dim = action_set.shape
-    fixed = _settings(bank)
+    fixed = settings_of(bank)
     _measure(bank, action_set, offered)
     scaled = action_set / torch.where(bank.unit > 0, bank.unit, 1.0)[:, None, None]
     x = torch.cat([scaled, scaled.sum(-1, keepdim=True), torch.ones_like(scaled[..., :1])], dim=-1)  # [B, A, n]
@@ -243,13 +243,35 @@ def _constants(bank: Bank) -> Tensor:
 
 def learn(bank: Bank, prediction: Prediction, arm: Tensor, reward: Tensor) -> None:
     """Take in the reward of one of the arms that were predicted; changes the bank in place."""
+    fixed = settings_of(bank)
+    absorb(fixed, bank, lesson(fixed, bank, prediction, arm, reward))
+
+
+class Lesson(NamedTuple):
+    """What a reward changes in the two large tensors."""
+
+    x: Tensor  # [B, n] of the arm
+    direction: Tensor  # [B, M, n]
+    step: Tensor  # [B, M, n]
+    share: Tensor  # [B, 2W] of x that the waves' sums take in
+
+
+def absorb(fixed: Settings, bank: Bank, given: Lesson) -> None:
+    """Change the two large tensors."""
+    bank.covariance.addcmul_(given.direction.mT.unsqueeze(-1), given.step.unsqueeze(1), value=-1)
+    bank.covariance.mul_(fixed.together).add_(fixed.renewed)
+    bank.waves.mul_(_WAVE_MEMORY).addcmul_(given.x.unsqueeze(-1), given.share.unsqueeze(1))
+
+
+def lesson(fixed: Settings, bank: Bank, prediction: Prediction, arm: Tensor, reward: Tensor) -> Lesson:
+    """Change all that is small, and say what is to change in the rest; many small steps, for a compiler to fuse."""
 
     def chosen(values: Tensor) -> Tensor:
         place = arm.view(-1, *(1,) * (values.ndim - 1)).expand(-1, 1, *values.shape[2:])
         return values.gather(1, place).squeeze(1)
 
     x, direction, mean, variance, wave, constant = (chosen(values) for values in prediction)
-    plain, fixed = len(FILTERS), _settings(bank)
+    plain = len(FILTERS)
     bank.first.copy_(torch.where(bank.t == 0, reward, bank.first))
     raw = (reward - bank.first).clamp(-_FAR, _FAR)  # [B]
     bank.size.copy_(torch.where(bank.size > 0, bank.size, raw.abs()))
@@ -289,8 +311,6 @@ def learn(bank: Bank, prediction: Prediction, arm: Tensor, reward: Tensor) -> No
     surprise = torch.cat([misses[0], floating - sign * signed], dim=1)
     step = direction / (1 + variance).unsqueeze(-1)  # [B, M, n]
     bank.theta.add_((step * surprise.unsqueeze(-1)).transpose(1, 2)).mul_(fixed.kept)
-    bank.covariance.addcmul_(direction.mT.unsqueeze(-1), step.unsqueeze(1), value=-1)
-    bank.covariance.mul_(fixed.together).add_(fixed.renewed)
 
     height = _height(bank, fixed)
     size = height.square() + _STILL  # [B, W]
@@ -299,13 +319,13 @@ def learn(bank: Bank, prediction: Prediction, arm: Tensor, reward: Tensor) -> No
     bank.fits.mul_(_WAVE_MEMORY).add_(torch.stack([misses[2].square() / size, size.log()], dim=-1))
     share = height / size
     both = torch.cat([share * raw.unsqueeze(1), share], dim=1)
-    bank.waves.mul_(_WAVE_MEMORY).addcmul_(x.unsqueeze(-1), both.unsqueeze(1))
     bank.span.mul_(_WAVE_MEMORY).add_(1)
 
     weight = bank.weight * _MEAN_MEMORY + 1
     bank.mean.add_(centred / weight)
     bank.weight.copy_(weight)
     bank.t.add_(1)
+    return Lesson(x, direction, step, both)
 
 
 def spread(bank: Bank) -> Tensor:
@@ -328,7 +348,11 @@ PROBLEM = MEMBERS * len(RATES) + len(RATES) + len(SIGNS) + 6
 
 def statistics(bank: Bank, prediction: Prediction, offered: Tensor | None = None) -> Statistics:
     """Numbers of ordinary size, all of them ratios."""
-    fixed = _settings(bank)
+    return statistics_by(settings_of(bank), bank, prediction, offered)
+
+
+def statistics_by(fixed: Settings, bank: Bank, prediction: Prediction, offered: Tensor | None = None) -> Statistics:
+    """The same, for a compiler."""
     seen = bank.seen.clamp(min=1)
     variances = bank.squares / seen  # [B, R]
     spread = variances[:, 2].sqrt()  # [B]

@@ -49,15 +49,17 @@ class InContextPolicy(PreTrainedModel):  # type: ignore[no-untyped-call]
         self.post_init()  # type: ignore[no-untyped-call]
 
     def _init_weights(self, module: nn.Module) -> None:
-        """Small weights everywhere; tokens and positions are small enough for the first layers to matter."""
-        if isinstance(module, (nn.Linear, nn.Embedding)):
-            nn.init.normal_(module.weight, std=0.02)
-            if isinstance(module, nn.Linear) and module.bias is not None:
+        """Small weights everywhere; tokens and positions are small enough for the first layers to matter.
+
+        Called with every layer, but in some versions of transformers not with the whole.
+        """
+        if isinstance(module, nn.Linear):
+            embeds = module in self.embeddings()
+            nn.init.normal_(module.weight, std=0.2 * module.in_features**-0.5 if embeds else 0.02)
+            if module.bias is not None:
                 nn.init.zeros_(module.bias)
-        if module is self:
-            for embed in self.embeddings():
-                nn.init.normal_(embed.weight, std=0.2 * embed.in_features**-0.5)
-            nn.init.normal_(self.positions.weight, std=0.1)
+        if isinstance(module, nn.Embedding):
+            nn.init.normal_(module.weight, std=0.1 if module is self.positions else 0.02)
 
     @classmethod
     def from_pretrained(cls, *source: Any, **options: Any) -> Any:

@@ -2,9 +2,10 @@
 other arms on offer.
 
 The network sees statistics only (`bank.py`), so it takes any number of arms and dimensions, in any order and unit. It
-says what each arm is worth and how uncertain that is, both in units of the observed spread of rewards. A second, small
-network says how daring to be: how much an arm gains by that uncertainty, and by its widths in filters that forget
-nothing, slowly or fast (so that arms are looked at again), and how much is left to chance.
+says what each arm is worth and how uncertain that is, both in units of the observed spread of rewards: what the filters
+say, weighed by how far it trusts each of them by now, with a correction that looks at all arms. A second, small network
+says how daring to be: how much an arm gains by that uncertainty, and by its widths in filters that forget nothing,
+slowly or fast (so that arms are looked at again), and how much is left to chance.
 """
 
 from __future__ import annotations
@@ -21,11 +22,15 @@ from driftformer.models.configuration import PolicyConfig
 
 _HEADS = 8
 """Ways to weigh the waves."""
-WIDTHS = (1, 5, 7)
+WIDTHS = (1, 5, 7, 8)
 """Filters whose widths are explored by."""
-_START = (1.5, 0.3, 0.03, 0.06, 0.04)
+_START = (1.5, 0.1, 0.03, 0.03, 0.03, 0.04)
 """Daring at first: what one's own uncertainty counts, what these widths count, and the scale of chance."""
 DARING = len(_START)
+_AT_REST = 1
+"""The filter that is trusted at first."""
+_LEAST = 0.01
+"""Standard deviation that is doubted of every arm, in units of the spread of rewards."""
 
 
 class Verdict(NamedTuple):
@@ -34,7 +39,7 @@ class Verdict(NamedTuple):
     mean: Tensor  # worth, less that of all arms on offer
     doubt: Tensor  # logarithm of its standard deviation
     logits: Tensor  # of the choice
-    daring: Tensor  # [N, 5] logarithms of what counts in it
+    daring: Tensor  # [N, 6] logarithms of what counts in it
 
 
 class Block(nn.Module):
@@ -75,20 +80,25 @@ class QueryPolicy(PreTrainedModel):  # type: ignore[no-untyped-call]
         self.embed_problem = nn.Sequential(nn.Linear(PROBLEM + 2 * _HEADS, width), nn.GELU(), nn.Linear(width, width))
         self.blocks = nn.ModuleList(Block(width, config.heads) for _ in range(config.layers))
         self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, 2)
-        self.weigh = nn.Linear(width, facts)
+        self.trust, self.weigh = nn.Linear(width, 2 * MEMBERS), nn.Linear(width, facts)
         told = PROBLEM + 2 * _HEADS + 3 * len(WIDTHS)
         self.dare = nn.Sequential(nn.Linear(told, 64), nn.GELU(), nn.Linear(64, DARING))
         self.post_init()  # type: ignore[no-untyped-call]
 
     def _init_weights(self, module: nn.Module) -> None:
-        """Torch's own, but nothing is weighed at first, and daring is the same everywhere."""
-        if module is self:
-            last = self.dare[2]
-            assert isinstance(last, nn.Linear)
-            for values in (self.weigh.weight, self.weigh.bias, last.weight):
-                nn.init.zeros_(values)
-            with torch.no_grad():
-                last.bias.copy_(torch.tensor(_START).log())
+        """Torch's own, but at first a filter of a world at rest is trusted, and daring is the same everywhere.
+
+        Called with every layer, but in some versions of transformers not with the whole.
+        """
+        if module in (self.trust, self.weigh, self.head, self.dare[2]):
+            assert isinstance(module, nn.Linear)
+            nn.init.zeros_(module.weight)
+            nn.init.zeros_(module.bias)
+        with torch.no_grad():
+            if module is self.trust:
+                module.bias.view(2, MEMBERS)[:, _AT_REST] = 4
+            if module is self.dare[2]:
+                module.bias.copy_(torch.tensor(_START).log())
 
     @classmethod
     def from_pretrained(cls, *source: Any, **options: Any) -> Any:
@@ -106,17 +116,20 @@ class QueryPolicy(PreTrainedModel):  # type: ignore[no-untyped-call]
         hidden = self.embed_arm(facts) + setting.unsqueeze(1)
         for block in self.blocks:
             hidden = block(hidden, offered)
-        mean, doubt = self.head(self.norm(hidden)).unbind(-1)
-        mean, doubt = mean + (self.weigh(setting).unsqueeze(1) * facts).sum(-1), doubt.clamp(-5, 4)
+        correction, doubt = self.head(self.norm(hidden)).unbind(-1)  # [N, A] each
+        means, by_member, in_noise = arms.unflatten(-1, (3, MEMBERS)).unbind(2)  # [N, A, M] each
+        believed, doubted = self.trust(setting).unflatten(-1, (2, MEMBERS)).softmax(dim=-1).unsqueeze(2).unbind(1)
+        mean = (believed * means).sum(-1) + correction + (self.weigh(setting).unsqueeze(1) * facts).sum(-1)
+        doubt = ((doubted * by_member).sum(-1).clamp(min=0) + _LEAST).log() + doubt.clamp(-4, 4)
         deviation = doubt.exp()
-        widths, noisy = (torch.stack([arms[..., k * MEMBERS + m] for m in WIDTHS], dim=-1) for k in (1, 2))  # [N, A, 3]
+        widths, noisy = (torch.stack([held[..., m] for m in WIDTHS], dim=-1) for held in (by_member, in_noise))
         low = high = noisy
         share = torch.full_like(deviation, 1 / deviation.shape[1])
         if offered is not None:
             share = offered / offered.sum(1, keepdim=True)
             low, high = (noisy.masked_fill(~offered.unsqueeze(2), bound) for bound in (torch.inf, -torch.inf))
         range_of = (low.amin(1), high.amax(1), (noisy * share.unsqueeze(2)).sum(1))
-        daring = self.dare(torch.cat([problem, told.detach(), *range_of], dim=-1))  # [N, 5]
+        daring = self.dare(torch.cat([problem, told.detach(), *range_of], dim=-1))  # [N, 6]
         own, by_width, chance = (daring + stray).exp().unsqueeze(1).split([1, len(WIDTHS), 1], dim=-1)  # [N, 1, …] each
         index = mean + own.squeeze(2) * deviation + (by_width * widths).sum(-1)
         usual = (deviation * share).sum(1, keepdim=True)

@@ -13,13 +13,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from driftformer.models.bank import Statistics, empty, learn, predict, spread, statistics
+from driftformer.environments.base import Foreseeable
+from driftformer.models.bank import (
+    Statistics,
+    absorb,
+    empty,
+    learn,
+    lesson,
+    predict,
+    settings_of,
+    spread,
+    statistics,
+    statistics_by,
+)
 from driftformer.models.checkpoints import Policy
 from driftformer.models.query import DARING, QueryPolicy, Verdict
 from driftformer.models.sampling import standard_gumbel
@@ -33,7 +47,7 @@ from driftformer.pretraining.state import TrainingState
 from driftformer.pretraining.step import Stepper
 from driftformer.pretraining.worlds import TrainingWorld
 from driftformer.randomness import Randomness
-from driftformer.simulation.tape import Problems, Tape, problems_of
+from driftformer.simulation.tape import Problems, Tape, lay_out, problems_of
 from driftformer.simulation.trajectories import Trajectories, played
 
 _HEAT = 3.0
@@ -44,6 +58,8 @@ _STRAY = 0.5
 """Standard deviation of what is tried about daring, in logarithms."""
 _STRETCHES = 4
 """Parts of a problem with a try of their own."""
+_AHEAD = 32
+"""Steps whose problems a GPU lays out together: launching the kernels of each alone takes longer than they do."""
 
 
 @dataclass(frozen=True)
@@ -68,12 +84,12 @@ class QueryPlayer:
 
     @torch.no_grad()
     def watch(self, problems: Problems, gumbel: Tensor, stray: Tensor | None = None) -> Watched:
-        """The same, with what was known; `stray` `[T, B, 5]` is added to what it dares."""
+        """The same, with what was known; `stray` `[T, B, 6]` is added to what it dares."""
         if stray is None:
             stray = gumbel.new_zeros(gumbel.shape[1], len(gumbel), DARING)
         if gumbel.device.type != "cuda" or not isinstance(problems, Tape):
             return watch(self._policy, problems, gumbel, stray)
-        key = (tuple(problems.features.shape), problems.rewards, problems.offered is None)
+        key = (tuple(problems.features.shape), problems.rewards)
         if key not in self._graphs:
             self._graphs[key] = _Captured(self._policy, problems)
         return self._graphs[key].watch(problems, gumbel, stray)
@@ -104,6 +120,12 @@ def watch(policy: QueryPolicy, problems: Problems, gumbel: Tensor, stray: Tensor
     return Watched(trajectories, kept, torch.stack(spreads))
 
 
+@lru_cache(maxsize=1)
+def _compiled() -> tuple[Callable[..., Any], ...]:
+    """Those of the bank's functions that are many small kernels, fused, for any sizes."""
+    return tuple(torch.compile(work, dynamic=True) for work in (statistics_by, lesson))
+
+
 class _Captured:
     """A round of laid-out problems as a CUDA graph, and the memory that it reads and writes."""
 
@@ -118,14 +140,14 @@ class _Captured:
             torch.zeros(horizon, batch, device=device) for _ in range(4)
         )
         self._stray = torch.zeros(horizon, batch, DARING, device=device)
-        self._offered = None if problems.offered is None else torch.ones_like(self._values, dtype=torch.bool)
+        self._offered = torch.ones_like(self._values, dtype=torch.bool)
         self._arms = torch.zeros(horizon, batch, device=device, dtype=torch.long)
         self._t = torch.zeros(1, device=device, dtype=torch.long)
         shown = statistics(self._bank, predict(self._bank, self._features[0]))
         self._known = Statistics(*(torch.zeros(horizon, *value.shape, device=device) for value in shown))
         stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):  # the first calls set up libraries, which cannot be captured
+        with torch.cuda.stream(stream):  # the first calls compile and set up libraries, which cannot be captured
             self._round()
         torch.cuda.current_stream().wait_stream(stream)
         self._graph = torch.cuda.CUDAGraph()
@@ -134,32 +156,32 @@ class _Captured:
 
     def _round(self) -> None:
         bank, t = self._bank, self._t
+        fixed, (told, taught) = settings_of(bank), _compiled()
 
         def now(held: Tensor) -> Tensor:
             return held.index_select(0, t).squeeze(0)
 
-        offered = None if self._offered is None else now(self._offered)
+        offered = now(self._offered)
         prediction = predict(bank, now(self._features), offered)
-        known = statistics(bank, prediction, offered)
+        known = told(fixed, bank, prediction, offered)
         scores = self._policy(known, offered, now(self._stray)).logits + now(self._gumbel)
-        arm = (scores if offered is None else scores.masked_fill(~offered, -torch.inf)).argmax(dim=1)
+        arm = scores.masked_fill(~offered, -torch.inf).argmax(dim=1)
         mean = now(self._values).gather(1, arm.unsqueeze(1)).squeeze(1)
         reward = self._law.reward(mean, now(self._scale), now(self._noise))
         for held, value in zip(
             (*self._known, self._spread, self._arms, self._paid), (*known, spread(bank), arm, reward), strict=True
         ):
             held.index_copy_(0, t, value.unsqueeze(0))
-        learn(bank, prediction, arm, reward)
+        absorb(fixed, bank, taught(fixed, bank, prediction, arm, reward))
         t.add_(1)
 
     def watch(self, problems: Tape, gumbel: Tensor, stray: Tensor) -> Watched:
         self._stray.copy_(stray)
         mine = [self._features, self._values, self._scale, self._noise, self._gumbel]
         given = [problems.features, problems.values, problems.spread, problems.noise, gumbel]
-        if self._offered is not None and problems.offered is not None:
-            mine, given = [*mine, self._offered], [*given, problems.offered]
         for held, new in zip(mine, given, strict=True):
             held.copy_(new.transpose(0, 1))
+        self._offered.copy_(torch.tensor(True) if problems.offered is None else problems.offered.transpose(0, 1))
         for name, fresh in vars(self._fresh).items():
             getattr(self._bank, name).copy_(fresh)
         self._t.zero_()
@@ -200,12 +222,12 @@ def _begins(horizon: int, device: torch.device) -> Tensor:
 
 
 def tries(randomness: Randomness, copies: int, horizon: int) -> Tensor:
-    """What rollouts dare more or less, `[T, copies · problems, 5]`: each copy of the second half mirrors one of the
+    """What rollouts dare more or less, `[T, copies · problems, 6]`: each copy of the second half mirrors one of the
     first; nothing in the last stretch.
     """
     stretches = _STRETCHES - 1
-    half = randomness.stream("stray").normal((copies + 1) // 2, stretches, DARING).transpose(0, 1)  # [R/2, P, S - 1, 5]
-    tried = functional.pad(_STRAY * torch.cat([half, -half])[:copies].flatten(0, 1), (0, 0, 0, 1))  # [R·P, S, 5]
+    half = randomness.stream("stray").normal((copies + 1) // 2, stretches, DARING).transpose(0, 1)  # [R/2, P, S - 1, 6]
+    tried = functional.pad(_STRAY * torch.cat([half, -half])[:copies].flatten(0, 1), (0, 0, 0, 1))  # [R·P, S, 6]
     return tried.transpose(0, 1).repeat_interleave(_begins(horizon, tried.device).diff(), dim=0)
 
 
@@ -223,6 +245,7 @@ class QueryLoop:
     state: TrainingState
     device: torch.device
     earlier: dict[str, Tensor] = field(default_factory=dict)  # a step is never left half done
+    _laid: dict[object, Tape] = field(default_factory=dict)  # problems of steps to come
 
     def steps(self) -> Iterator[Step]:
         """One step after the other, from where the training stands."""
@@ -258,8 +281,7 @@ class QueryLoop:
             def flat(held: Tensor) -> Tensor:
                 return held.index_select(0, rounds).flatten(0, 1)
 
-            seen = flat(offered)
-            verdict = model(Statistics(*(flat(held) for held in watched.known)), None if laid.offered is None else seen)
+            verdict = model(Statistics(*(flat(held) for held in watched.known)), flat(offered))
             value = value_loss(verdict, flat(target), flat(counts))
             if not tuning:  # daring plays no part yet, but several processes wait for the gradient of every weight
                 return value + 0 * verdict.daring.mean(), value
@@ -274,20 +296,41 @@ class QueryLoop:
 
     def _watch(self, number: int, tuning: bool) -> tuple[Watched, Tensor]:
         """What was played, and what it tried about daring."""
-        recipe = self.recipe
-        environment = self.worlds[draw_place(self.worlds, recipe.seed + tuning, number)].environment
-        copies, horizon = recipe.tuning_rollouts if tuning else 1, environment.horizon
-        tokens = recipe.tuning_tokens if tuning else recipe.tokens
-        size = self.part.each(tokens // (horizon * environment.arms * copies))
-        root = (TUNING_SEED if tuning else OWN_SEED) + recipe.seed
         with torch.no_grad():
-            randomness = Randomness(root, self.part.chunks(number), size=size, device=self.device)
-            problems = problems_of(environment, randomness)
-            uniform = randomness.stream("gumbel").uniform(copies, horizon, environment.arms)
+            problems, randomness = self._problems(number, tuning)
+            copies, shape = self.recipe.tuning_rollouts if tuning else 1, problems.shape
+            uniform = randomness.stream("gumbel").uniform(copies, shape.horizon, shape.arms)
             gumbel = standard_gumbel(uniform.transpose(0, 1).flatten(0, 1))  # one copy of all after the other
             if tuning:
-                stray = tries(randomness, copies, horizon)
+                stray = tries(randomness, copies, shape.horizon)
                 return self.player.watch(problems.repeat(copies), gumbel, stray), stray
             heat = _HEAT * randomness.stream("heat").uniform()
             watched = self.player.watch(problems, gumbel * heat[:, None, None])
-            return watched, gumbel.new_zeros(horizon, len(gumbel), DARING)
+            return watched, gumbel.new_zeros(shape.horizon, len(gumbel), DARING)
+
+    def _problems(self, number: int, tuning: bool) -> tuple[Problems, Randomness]:
+        """The problems of a step, and where its other random numbers come from."""
+        recipe, seed = self.recipe, self.recipe.seed + tuning
+        place = draw_place(self.worlds, seed, number)
+        environment = self.worlds[place].environment
+        copies, tokens = (recipe.tuning_rollouts, recipe.tuning_tokens) if tuning else (1, recipe.tokens)
+        size = self.part.each(tokens // (environment.horizon * environment.arms * copies))
+        root = (TUNING_SEED if tuning else OWN_SEED) + recipe.seed
+
+        def drawn(numbers: list[int]) -> Randomness:
+            chunks = [chunk for step in numbers for chunk in self.part.chunks(step)]
+            return Randomness(root, chunks, size=size, device=self.device)
+
+        if self.device.type != "cuda" or not isinstance(environment, Foreseeable):
+            return problems_of(environment, drawn([number])), drawn([number])
+        group = range(number - number % _AHEAD, number - number % _AHEAD + _AHEAD)
+        together = [step for step in group if draw_place(self.worlds, seed, step) == place]
+        key = (tuning, group.start, place)
+        if key not in self._laid:
+            self._laid = {
+                held: tape for held, tape in self._laid.items() if isinstance(held, tuple) and held[:2] == key[:2]
+            }
+            laid = lay_out(environment, drawn(together))
+            self._laid[key] = laid.rows(0, len(laid.values))
+        rows = size * self.part.count
+        return self._laid[key].rows(together.index(number) * rows, rows), drawn([number])

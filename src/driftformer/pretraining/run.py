@@ -159,8 +159,10 @@ class _Run:
         self._player = player_of(self._policy)
         if not on_cpu:
             torch.set_float32_matmul_precision("high")
-            for block in getattr(getattr(self._policy, "backbone", None), "h", []):  # one block's code for all
-                block.compile(dynamic=False)
+            query = recipe.form == "query"
+            blocks = self._policy.blocks if query else getattr(self._policy.backbone, "h", [])
+            for block in blocks:  # one block's code for all
+                block.compile(dynamic=query)
         self._model = self._accelerator.prepare(self._policy)
         self._loop = self._make_loop(earlier)
         self._meter = Meter()

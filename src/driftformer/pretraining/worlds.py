@@ -43,22 +43,23 @@ def _cosine() -> list[TrainingWorld]:
 def _broad() -> list[TrainingWorld]:
     """Every kind of problem that `environments/broad.py` can draw, in many sizes."""
     shares = {
-        BroadBandit(): 0.22,
+        BroadBandit(): 0.21,
         BroadBandit(arm_mode="resampled"): 0.18,
         BroadBandit(horizon=1000): 0.05,
         BroadBandit(horizon=1000, arm_mode="resampled"): 0.03,
         BroadBandit(dim=64, arm_mode="resampled"): 0.02,
-        BroadBandit(dim=24, arms=50): 0.03,
+        BroadBandit(dim=24, arms=50): 0.02,
         BroadBandit(dim=8, arms=5): 0.06,
         BroadBandit(dim=8, arms=5, arm_mode="resampled", bent=0.3): 0.05,
         BroadBandit(dim=5, arms=5, arm_mode="one-hot"): 0.06,
         BroadBandit(dim=5, arms=5, arm_mode="one-hot", law="bernoulli", horizon=500): 0.06,
         BroadBandit(dim=2, arms=2, arm_mode="one-hot", law="bernoulli", horizon=500): 0.02,
-        BroadBandit(dim=20, arms=20, arm_mode="one-hot"): 0.03,
+        BroadBandit(dim=10, arms=10, arm_mode="one-hot", law="bernoulli", horizon=500): 0.04,
+        BroadBandit(dim=20, arms=20, arm_mode="one-hot"): 0.02,
         BroadBandit(dim=30, arms=5, arm_mode="disjoint", horizon=500): 0.05,
         BroadBandit(dim=30, arms=5, arm_mode="disjoint", law="bernoulli", horizon=500): 0.05,
         BroadBandit(dim=16, arms=10, arm_mode="resampled", law="bernoulli", horizon=500): 0.04,
-        BroadBandit(dim=16, arms=20, offered=0.5, law="heavy"): 0.05,
+        BroadBandit(dim=16, arms=20, offered=0.5, law="heavy"): 0.04,
     }
     return [TrainingWorld(environment, share) for environment, share in shares.items()]
 

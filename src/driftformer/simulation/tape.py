@@ -44,6 +44,16 @@ class Tape(Laid):
         arms = draw_arms(uniform.clamp(min=0), self.values.shape[2], self.offered)
         return torch.where(uniform < 0, -1, arms)
 
+    def rows(self, first: int, count: int) -> Tape:
+        """Some of the problems, one after the other; privileged agents are not told of them."""
+
+        def some(held: Tensor) -> Tensor:
+            return held[first : first + count]
+
+        offered = None if self.offered is None else some(self.offered)
+        kept = {name: some(getattr(self, name)) for name in ("features", "values", "spread", "noise")}
+        return replace(self, **kept, offered=offered, observations=(), truths=())
+
     def repeat(self, count: int) -> Tape:
         """Every problem several times, one copy of all after the other; privileged agents are not told of them."""
         once = self.features[:, :1] if self.features.stride(1) == 0 else self.features
