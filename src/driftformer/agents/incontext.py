@@ -27,10 +27,6 @@ from driftformer.problem import Observation, pick
 from driftformer.randomness import Stream
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from driftformer.agents.online import Online
-    from driftformer.agents.service import Service
     from driftformer.models.checkpoints import Policy
     from driftformer.models.configuration import PolicyConfig
     from driftformer.models.incontext import InContextPolicy
@@ -84,13 +80,11 @@ class InContext:
         """The network, of whatever form."""
         return _load(self.source, self.weights, device, dtype)
 
-    def online(self, seed: int = 0, state: Path | str | None = None) -> Online | Service:
-        """For one live problem: numpy in, an arm out; `state` is a file that its `save` wrote."""
-        from driftformer.agents.online import Online
-        from driftformer.agents.service import Service
+    def online(self, **options: Any) -> Any:
+        """Put it to work in a service: see `agents.online.online`."""
+        from driftformer.agents.online import online
 
-        kind = Service if self.config.form == "query" else Online
-        return kind(self, seed) if state is None else kind.restore(self, state)
+        return online(self, **options)
 
     def init(self, shape: ProblemShape) -> Context | Bank:
         config = self.config
@@ -131,10 +125,17 @@ class InContext:
         values = logits.log_softmax(dim=1)
         return arm, InContextInfo(values, pick(values, arm).exp(), prediction)
 
+    def probabilities(self, observation: Observation, info: InContextInfo) -> Tensor:
+        """How likely it was to play each arm, `[B, A]`."""
+        if self.mode == "greedy":
+            return functional.one_hot(info.values.argmax(dim=1), info.values.shape[1]).to(info.values)
+        return info.values.exp()
+
     def update(
-        self, state: Context | Bank, observation: Observation, arm: Tensor, reward: Tensor, info: InContextInfo
+        self, state: Context | Bank, observation: Observation, arm: Tensor, reward: Tensor, info: InContextInfo | None
     ) -> Context | Bank:
         if isinstance(state, Bank):
+            assert info is not None
             assert info.prediction is not None
             learn(state, info.prediction, arm, reward)
             return state
