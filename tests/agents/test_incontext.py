@@ -11,8 +11,8 @@ import torch
 
 from driftformer.agents.incontext import InContext, load_policy
 from driftformer.agents.master import Master
-from driftformer.agents.online import Online
 from driftformer.agents.registry import full_label, label, make_agent
+from driftformer.agents.services.online import Online
 from driftformer.environments.registry import make_env
 from driftformer.errors import InputError
 from driftformer.evaluation.evaluate import evaluate

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from driftformer.agents.incontext import MOST_DIM, load_policy
-from driftformer.agents.online import Online as Service
+from driftformer.agents.services.online import Online as Service
 from driftformer.environments.linear import LinearBandit
 from driftformer.errors import InputError
 from driftformer.models.checkpoints import save_policy

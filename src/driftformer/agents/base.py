@@ -71,7 +71,7 @@ class NamedAgent(Agent, Protocol):
     """An agent that was made by its name."""
 
     def online(self, **options: Any) -> Any:
-        """Put it to work in a service: see `agents.online.online`."""
+        """Put it to work in a service: see `agents.services.online`."""
         ...
 
 

@@ -81,8 +81,8 @@ class InContext:
         return _load(self.source, self.weights, device, dtype)
 
     def online(self, **options: Any) -> Any:
-        """Put it to work in a service: see `agents.online.online`."""
-        from driftformer.agents.online import online
+        """Put it to work in a service: see `agents.services.online`."""
+        from driftformer.agents.services.online import online
 
         return online(self, **options)
 

@@ -48,8 +48,8 @@ class Entry:
 
 
 def _online(agent: Agent, **options: Any) -> Any:
-    """Put the agent to work in a service: see `agents.online.online`."""
-    from driftformer.agents.online import online
+    """Put the agent to work in a service: see `agents.services.online`."""
+    from driftformer.agents.services.online import online
 
     return online(agent, **options)
 

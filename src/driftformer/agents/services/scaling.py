@@ -7,6 +7,8 @@ without an intercept have one. Values further than ten standard deviations from 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,31 +17,36 @@ _FARTHEST = 10.0
 Array = NDArray[np.float64]
 
 
+@dataclass(frozen=True)
 class Scaler:
     """Means and spreads of columns, over all arms of all rounds so far."""
 
-    def __init__(self, columns: int) -> None:
-        self.seen = np.zeros(columns)  # values that were there
-        self.mean = np.zeros(columns)
-        self.squares = np.zeros(columns)  # squared deviations from the mean
+    seen: Array  # [columns] values that were there
+    mean: Array  # [columns]
+    squares: Array  # [columns] squared deviations from the mean
+
+    @staticmethod
+    def fresh(columns: int) -> Scaler:
+        return Scaler(np.zeros(columns), np.zeros(columns), np.zeros(columns))
 
     @staticmethod
     def width(columns: int) -> int:
         """How many features come of so many columns."""
         return 2 * columns + 1
 
-    def learn(self, rows: Array) -> None:
-        """Take in rows `[n, columns]`: Chan's formula, so that a large mean takes no digits from the spread."""
+    def after(self, rows: Array) -> Scaler:
+        """With rows `[n, columns]` taken in: Chan's formula, so that a large mean takes no digits from the spread."""
         there = ~np.isnan(rows)
         count = there.sum(axis=0)
-        filled = np.where(there, rows, 0.0)
-        mean = filled.sum(axis=0) / np.maximum(count, 1)
+        mean = np.where(there, rows, 0.0).sum(axis=0) / np.maximum(count, 1)
         squares = (np.where(there, rows - mean, 0.0) ** 2).sum(axis=0)
         both = np.maximum(self.seen + count, 1)
         apart = np.where(count > 0, mean - self.mean, 0.0)
-        self.squares += squares + apart**2 * self.seen * count / both
-        self.mean += apart * count / both
-        self.seen += count
+        return Scaler(
+            seen=self.seen + count,
+            mean=self.mean + apart * count / both,
+            squares=self.squares + squares + apart**2 * self.seen * count / both,
+        )
 
     def scale(self, rows: Array) -> Array:
         """Features `[…, width]` of rows `[…, columns]`."""

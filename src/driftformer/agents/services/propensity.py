@@ -56,6 +56,12 @@ def stated(agent: Agent, observation: Observation, arm: Tensor, info: Any, coins
     return functional.one_hot(arm, observation.action_set.shape[1]).to(observation.action_set.dtype)
 
 
+def drawn(likely: Tensor, uniform: Tensor) -> Tensor:
+    """An arm `[U]` from probabilities `[U, A]` and Unif[0, 1) numbers `[U]`."""
+    ends = likely.double().cumsum(dim=1)
+    return (uniform.double().unsqueeze(1) * ends[:, -1:] >= ends).sum(dim=1)
+
+
 def counted(agent: Agent, state: Any, observation: Observation, seed: int, number: int) -> Tensor:
     """The shares `[B, A]` of many draws; `state` stays as it is."""
     batch, arms, _ = observation.action_set.shape
