@@ -63,7 +63,7 @@ class EpsilonGreedy:
 
     def probabilities(self, observation: Observation, info: ValueInfo) -> Tensor:
         """How likely it was to play each arm, `[B, A]`."""
-        best = functional.one_hot(observation.best(info.values), info.values.shape[1])
+        best = functional.one_hot(observation.best(info.values), info.values.shape[1]).to(info.values)
         return (1 - self.epsilon) * best + self.epsilon * observation.evenly()
 
     def update(self, state: Ridge, observation: Observation, arm: Tensor, reward: Tensor, info: ValueInfo) -> Ridge:

@@ -50,7 +50,7 @@ class Contexts:
 
     @property
     def known(self) -> list[int]:
-        """Users who have shown something."""
+        """Users who have been asked about."""
         return list(self._of)
 
     def check(self, arms: int, dim: int) -> None:
@@ -74,7 +74,7 @@ class Contexts:
     """Asking changes nothing that counts: the token it reads is read again next time."""
 
     def _ask(self, user: int, observation: Observation, rng: Coins) -> tuple[Tensor, Any]:
-        history = self._of.get(user) or _History()
+        history = self._of.setdefault(user, _History())
         context = self._read(history.rounds) if history.context is None else history.context
         history.context = _with_room(context, self._policy.config.tokens_per_round)
         return self._agent.act(history.context, observation, rng)
@@ -82,14 +82,17 @@ class Contexts:
     def learn(
         self, users: list[int], observation: Observation, arm: Tensor, reward: Tensor, info: Any, rng: Coins
     ) -> None:
-        """Take in a reward of each user; it is read in the next round."""
+        """Take in a reward of each user; without the info of the choice, its round is read first."""
         for place, user in enumerate(users):
             history, one = self._of.setdefault(user, _History()), _row(observation, place)
+            if info is None:
+                self._ask(user, one, rng.apart(place))
             history.rounds.append(_Round(observation.action_set[place].clone(), int(arm[place]), float(reward[place])))
             if len(history.rounds) >= self._policy.config.horizon:
                 del history.rounds[: max(1, len(history.rounds) // 2)]
                 history.context = None
-            elif history.context is not None:
+            else:
+                assert history.context is not None, "it was asked since it last forgot"
                 after = self._agent.update(history.context, one, arm[place, None], reward[place, None], None)
                 history.context = cast(Context, after)
 

@@ -146,7 +146,9 @@ class Rows:
             users = self.known[first : first + _AT_ONCE]
             arms = torch.eye(self.shape.arms, self.shape.dim, dtype=self.shape.dtype).expand(len(users), -1, -1)
             state, zero = self.copied(users), torch.zeros(len(users), dtype=torch.long)
-            _, info = self._agent.act(state, Observation(arms), Coins(0, 0, len(users), self.shape.dtype))
+            arm, info = self._agent.act(state, Observation(arms), Coins(0, 0, len(users), self.shape.dtype))
+            if bool(((arm < 0) | (arm >= self.shape.arms)).any()):
+                raise ValueError("its counts cannot be")
             self._agent.update(state, Observation(arms), zero, zero.to(arms), info)
 
 

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from driftformer.agents.base import Agent
+from driftformer.agents.restart import PeriodicRestart
 from driftformer.agents.rows import take_rows
 from driftformer.problem import Observation
 from driftformer.randomness import Randomness, Stream
@@ -48,6 +49,8 @@ class Coins(Stream):
 
 def stated(agent: Agent, observation: Observation, arm: Tensor, info: Any, coins: Coins) -> Tensor | None:
     """The probabilities `[B, A]` behind a choice, if the agent can tell; None if they must be counted."""
+    while isinstance(agent, PeriodicRestart):  # it plays as its base does, whose info it hands on
+        agent = agent.base
     if hasattr(agent, "probabilities"):
         told: Tensor = agent.probabilities(observation, info)
         return told
