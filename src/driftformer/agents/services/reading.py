@@ -20,7 +20,7 @@ LARGEST = 1e15
 """Of rewards and features: float32 holds their squares."""
 _LARGEST_RAW = 1e6
 """Of the same for policies that read raw history: far beyond what any of them has seen."""
-_LARGEST_COLUMN = 1e100
+LARGEST_COLUMN = 1e100
 """Of columns that are scaled: float64 holds their squares."""
 _MOST_ARMS = 10_000
 _MOST_COLUMNS = 100_000
@@ -63,7 +63,7 @@ def read_features(features: ArrayLike, ndim: int, most: float, raw: bool) -> Arr
     if given.ndim != ndim or 0 in given.shape:
         raise InputError(f"features has shape {given.shape}; give {form}")
     _check_sizes(given.shape)
-    most = _LARGEST_COLUMN if raw else most
+    most = LARGEST_COLUMN if raw else most
     small = np.abs(given) <= most
     if not small.all() and not (raw and (small | np.isnan(given)).all()):
         hint = "give finite ones" if raw else "give finite ones, or raw columns with online(scale=True)"

@@ -11,7 +11,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from safetensors.torch import load, save
 from torch import Tensor
@@ -20,7 +19,7 @@ from driftformer.agents.base import Agent
 from driftformer.agents.registry import full_label
 from driftformer.agents.services.memory import Rows
 from driftformer.agents.services.ragged import joined, parted
-from driftformer.agents.services.reading import LARGEST, whole
+from driftformer.agents.services.reading import LARGEST, LARGEST_COLUMN, whole
 from driftformer.agents.services.rounds import Open, Options, Service, User
 from driftformer.agents.services.scaling import Scaler
 from driftformer.errors import InputError, require_count
@@ -102,10 +101,8 @@ def _take(service: Service, tensors: dict[str, Tensor], about: dict[str, Any], p
         if name in service.users or given_up > round:
             raise ValueError("its users cannot be")
         service.users[name] = User(round, given_up)
-    if service.options.scale and service.columns and "known" in tensors:
-        service.scaler = Scaler(
-            *(_of_columns(tensors[f"scaler.{name}"], service.columns) for name in vars(Scaler.fresh(0)))
-        )
+    if service.options.scale and "known" in tensors:
+        service.scaler = _scaler({name: tensors[f"scaler.{name}"] for name in vars(Scaler.fresh(0))}, service.columns)
     if "known" not in tensors:  # nothing has been played
         return
     width = Scaler.width(service.columns) if service.options.scale else service.columns
@@ -145,10 +142,12 @@ def _whole_numbers(table: Tensor, columns: int, most: int) -> list[list[int]]:
     return rows
 
 
-def _of_columns(held: Tensor, columns: int) -> np.ndarray[Any, np.dtype[np.float64]]:
-    if held.shape != (columns,) or held.dtype != torch.float64 or not bool(held.isfinite().all()):
+def _scaler(held: dict[str, Tensor], columns: int) -> Scaler:
+    sound = all(one.shape == (columns,) and one.dtype == torch.float64 for one in held.values())
+    sound = sound and all(bool((one.abs() <= LARGEST_COLUMN**2 * 1e18).all()) for one in held.values())
+    if not sound or bool((held["seen"] < 0).any() | (held["squares"] < 0).any()):
         raise ValueError("its means of columns cannot be")
-    return held.numpy()
+    return Scaler(**{name: one.numpy() for name, one in held.items()})
 
 
 def _count(value: Any, most: int = 2**62) -> int:
