@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -124,13 +125,12 @@ def memory(rounds: int = 20, users: int = 100) -> list[str]:
         before = _resident()
         _play_all(service, range(users), rounds)
         wanted = "at most 1" if name == "policy:drift" else ""
-        lines.append(f"| {name} | {(_resident() - before) / users / 1e6:.2f} | {wanted} |")
+        lines.append(f"| {name} | {(_resident() - before) / users / 1e6:.3f} | {wanted} |")
     return lines
 
 
 def _resident() -> int:
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * 4096
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
 def _play_all(service: Any, users: range, rounds: int) -> None:

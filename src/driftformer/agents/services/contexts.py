@@ -39,6 +39,7 @@ class _History:
 
     rounds: list[_Round] = field(default_factory=list)
     context: Context | None = None  # of all these rounds; None if they must be read
+    complete: bool = False  # whether the context holds the last of them already, since something was asked
 
 
 class Contexts:
@@ -76,17 +77,20 @@ class Contexts:
     def _ask(self, user: int, observation: Observation, rng: Coins) -> tuple[Tensor, Any]:
         history = self._of.setdefault(user, _History())
         context = self._read(history.rounds) if history.context is None else history.context
-        history.context = _with_room(context, self._policy.config.tokens_per_round)
+        history.context, history.complete = _with_room(context, self._policy.config.tokens_per_round), True
         return self._agent.act(history.context, observation, rng)
 
     def learn(
         self, users: list[int], observation: Observation, arm: Tensor, reward: Tensor, info: Any, rng: Coins
     ) -> None:
-        """Take in a reward of each user; without the info of the choice, its round is read first."""
+        """Take in a reward of each user. Before that, the one before it must have been read; in the paper's form, where
+        a round's arms are a token, also those of this very round, which nobody asked about last if there is no info.
+        """
         for place, user in enumerate(users):
             history, one = self._of.setdefault(user, _History()), _row(observation, place)
-            if info is None:
+            if not history.complete or (info is None and self._policy.config.form == "paper"):
                 self._ask(user, one, rng.apart(place))
+            history.complete = False
             history.rounds.append(_Round(observation.action_set[place].clone(), int(arm[place]), float(reward[place])))
             if len(history.rounds) >= self._policy.config.horizon:
                 del history.rounds[: max(1, len(history.rounds) // 2)]

@@ -36,7 +36,7 @@ class Rows:
         self._limited = _plans_ahead(agent)
         self._row: dict[int, int] = {}
         self._check_size()
-        self._state = self._fresh(1)
+        self._state, self._room = self._fresh(1), 1  # users that there is space for
         self._learned = torch.zeros(1, dtype=torch.long)  # rewards of each row, for agents that plan ahead
 
     def _fresh(self, rows: int) -> Any:
@@ -62,16 +62,18 @@ class Rows:
 
     def _rows(self, users: list[int]) -> Tensor | None:
         """Where users stand, new ones at the end; None if they are all there is, in order."""
+        if len(users) == self._room and users == list(self._row):
+            return None
         new = [user for user in users if user not in self._row]
-        room, needed = len(self._learned), len(self._row) + len(new)
-        if needed > room:
-            more = max(needed - room, room)
+        needed = len(self._row) + len(new)
+        if needed > self._room:
+            more = max(needed - self._room, self._room)
             self._state = append_rows(self._state, self._fresh(more))
             self._learned = torch.cat([self._learned, torch.zeros(more, dtype=torch.long)])
+            self._room += more
         for user in new:
             self._row[user] = len(self._row)
-        rows = [self._row[user] for user in users]
-        return None if rows == list(range(len(self._learned))) else torch.tensor(rows)
+        return torch.tensor([self._row[user] for user in users])
 
     def copied(self, users: list[int]) -> Any:
         """What is known of some users, as a state of its own; of new ones what is known before the first round."""
@@ -135,7 +137,7 @@ class Rows:
         if learned.shape != (len(known),) or learned.dtype != torch.long or bool((learned < 0).any()):
             raise ValueError("its counts cannot be")
         self._row = {user: place for place, user in enumerate(known)}
-        self._state, self._learned = self._fresh(len(known)), learned.clone()
+        self._state, self._room, self._learned = self._fresh(len(known)), len(known), learned.clone()
         for name, held in leaves(self._state).items():
             held.copy_(tensors[f"state.{name}"])
         self._try_out()
