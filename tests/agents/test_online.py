@@ -5,13 +5,16 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 import torch
 
+from driftformer.agents.base import ProblemShape
+from driftformer.agents.reference import NoInfo, NoState
 from driftformer.agents.registry import AGENTS, ALIASES, make_agent
 from driftformer.agents.services.online import Online, OnlineMany, online
 from driftformer.agents.services.propensity import Coins
@@ -19,7 +22,7 @@ from driftformer.agents.services.rounds import Decision
 from driftformer.environments.registry import make_env
 from driftformer.errors import InputError
 from driftformer.problem import Observation, Traits, why_not
-from driftformer.randomness import Randomness
+from driftformer.randomness import Randomness, Stream
 from driftformer.simulation.tape import lay_out
 
 ORDINARY = [name for name, entry in AGENTS.items() if not entry.privileged and "." in str(entry.where)]
@@ -141,6 +144,7 @@ def test_every_agent_explores_learns_from_others_and_takes_only_what_is_offered(
     for t in range(6, 14):
         likely = service.probabilities(world.offer(t), offered)
         assert likely[1] == 0
+        assert likely.sum() == pytest.approx(1)
         assert likely.min(where=offered, initial=1) >= 0.15 - 1e-9, "a floor under every arm on offer"
         decision = service.decide(world.offer(t), offered)
         assert decision.arm != 1
@@ -228,7 +232,7 @@ def test_an_exact_probability_is_the_formula_s() -> None:
 
 
 def test_features_are_those_of_the_time_of_the_choice_whatever_becomes_of_the_array() -> None:
-    kept, reused = make_agent("linucb").online(), make_agent("linucb").online()
+    kept, reused = (make_agent("discounted-linucb").online() for _ in range(2))
     rng, buffer = np.random.default_rng(0), np.zeros((3, 4))
     for _ in range(20):
         now = rng.normal(size=(3, 4))
@@ -254,16 +258,46 @@ def test_agents_that_plan_ahead_begin_again_when_their_rounds_are_over() -> None
             service.update(0.0)
 
 
-def test_late_rewards_of_an_agent_that_draws_have_random_numbers_of_their_own() -> None:
-    """MASTER draws its schedule when it is asked: with the same number every time, it would never start an instance."""
-    service = make_agent("master-linucb").online()
-    world, orders = World("master-linucb"), set()
-    for t in range(40):
-        service.act(world.offer(t))
-        if t:
-            service.update(0.5, round=t)
-            orders.add(int(service._service.memory._state.happened.order[0]))
-    assert len(orders) > 2, orders
+@dataclass(frozen=True)
+class Drawing:
+    """Notes what it draws."""
+
+    name: ClassVar[str] = "drawing"
+    learns: ClassVar[bool] = False
+    drawn: ClassVar[list[float]] = []
+
+    def init(self, shape: ProblemShape) -> NoState:
+        return NoState()
+
+    def act(self, state: NoState, observation: Observation, rng: Stream) -> tuple[torch.Tensor, NoInfo]:
+        self.drawn.append(float(rng.uniform()[0]))
+        return torch.zeros(len(observation.action_set), dtype=torch.long), NoInfo()
+
+    def update(self, state: NoState, observation: Observation, arm: Any, reward: Any, info: NoInfo) -> NoState:
+        return state
+
+
+def test_every_question_to_an_agent_has_random_numbers_of_its_own(tmp_path: Path) -> None:
+    """MASTER draws its schedule when it is asked, also about a late round: with the same numbers it would not vary."""
+    service = online(Drawing())
+    for _ in range(4):
+        service.act(2)
+    service.update(1.0, round=1)
+    service.save(tmp_path / "state")
+    for again in (service, online(Drawing(), state=tmp_path / "state")):
+        del Drawing.drawn[5 if again is service else 7 :]
+        again.act(2)
+        again.update(1.0, round=2)
+    assert len(set(Drawing.drawn[:7])) == 7
+    assert Drawing.drawn[-2:] == Drawing.drawn[5:7], "and the same after a break"
+
+
+def test_an_arm_is_drawn_from_the_shares_that_were_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    shares = torch.tensor([[0.0, 0.0, 1.0, 0.0]], dtype=torch.float64)
+    monkeypatch.setattr("driftformer.agents.services.rounds.counted", lambda *_: shares)
+    service = make_agent("thompson").online()
+    decisions = [service.decide(np.eye(4)) for _ in range(20)]
+    assert {(one.arm, one.probability) for one in decisions} == {(2, 1.0)}
 
 
 def test_a_number_of_arms_takes_the_place_of_features() -> None:
@@ -371,7 +405,7 @@ def test_memory_grows_with_the_users_that_were_seen() -> None:
 def test_calls_from_several_threads_wait_for_each_other() -> None:
     """Each thread has users of its own; what they learn is what they would learn alone, and no round is lost."""
     many, alone, failed = make_agent("linucb").online(problems=8), make_agent("linucb").online(problems=8), []
-    world, rounds = World("linucb"), 60
+    world, rounds = World("linucb"), 120
 
     def work(service: OnlineMany, first: int) -> None:
         try:
