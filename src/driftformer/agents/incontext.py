@@ -110,9 +110,7 @@ class InContext:
         action_set, prediction = observation.action_set, None
         policy = self.network(action_set.device, action_set.dtype)
         if isinstance(state, Bank):
-            if action_set.shape[2] > MOST_DIM:
-                action_set = action_set @ _projection(action_set.shape[2], action_set.device, action_set.dtype)
-            prediction = predict(state, action_set, observation.offered)
+            prediction = _predicted(state, observation)
             known = statistics(state, prediction, observation.offered)
             logits = cast("QueryPolicy", policy)(known, observation.offered).logits
         else:
@@ -134,13 +132,22 @@ class InContext:
     def update(
         self, state: Context | Bank, observation: Observation, arm: Tensor, reward: Tensor, info: InContextInfo | None
     ) -> Context | Bank:
+        """The state after a reward; without the info of the choice, a bank predicts these arms again."""
         if isinstance(state, Bank):
-            assert info is not None
-            assert info.prediction is not None
-            learn(state, info.prediction, arm, reward)
+            prediction = _predicted(state, observation) if info is None else info.prediction
+            assert prediction is not None, "it was chosen by this bank"
+            learn(state, prediction, arm, reward)
             return state
         x = functional.pad(observation.features(arm), (0, state.x.shape[1] - observation.action_set.shape[2]))
         return record(state, x, arm, reward, torch.ones_like(reward))
+
+
+def _predicted(bank: Bank, observation: Observation) -> Prediction:
+    """What a bank says of the arms on offer."""
+    action_set = observation.action_set
+    if action_set.shape[2] > MOST_DIM:
+        action_set = action_set @ _projection(action_set.shape[2], action_set.device, action_set.dtype)
+    return predict(bank, action_set, observation.offered)
 
 
 def padded_logits(policy: InContextPolicy, context: Context, action_set: Tensor) -> Tensor:

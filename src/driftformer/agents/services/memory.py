@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from driftformer.agents.base import Agent, ProblemShape
+from driftformer.agents.incontext import InContext
 from driftformer.agents.rows import append_rows, put_rows, restart, take_rows
 from driftformer.agents.services.propensity import Coins
 from driftformer.errors import InputError
@@ -102,10 +103,10 @@ class Rows:
     def learn(
         self, users: list[int], observation: Observation, arm: Tensor, reward: Tensor, info: Any, rng: Stream
     ) -> None:
-        """Take in a reward of each user; without the info of the choice, the agent is asked again."""
+        """Take in a reward of each user; without the info of the choice, an agent that uses it is asked again."""
         rows = self._rows(users)
         state = self._state if rows is None else take_rows(self._state, rows)
-        if info is None:
+        if info is None and not isinstance(self._agent, InContext):  # which needs to predict only, not to choose
             _, info = self._agent.act(state, observation, rng)
         state = self._agent.update(state, observation, arm, reward, info)
         if rows is None:
