@@ -93,7 +93,7 @@ WORKING = {
 @pytest.fixture(params=WORKING)
 def at_work(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path]:
     """An agent's name and its state after three rounds of three users, some of them open, some with a mask."""
-    online = make_agent(request.param).online(problems=3, horizon=20, **WORKING[request.param])
+    online = make_agent(request.param).online(problems=3, horizon=60, **WORKING[request.param])
     for t in range(3):
         online.act(np.stack([np.eye(DIM)] * 2), users=[0, t % 2 + 1], offered=None if t else [[True, True, False]] * 2)
         online.update([0.5], users=[0], rounds=[online.round(0)] if t else None)
