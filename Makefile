@@ -25,6 +25,7 @@ bench: .venv/bench ## compare speed with other libraries and update docs/benchma
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.precision --write
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.compare --write
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.policies --write
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.online --write
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.karmed --write
 
 clean: ## remove the virtual environment and all caches, but no results

@@ -31,7 +31,7 @@ from rich.table import Table
 from reliability.command import Command, Ended
 from reliability.injection import DAMAGE, KINDS, Lab, damage, laboratory, strike
 from reliability.sabotage import SABOTAGE
-from reliability.scenarios import SCENARIOS, Contents, Scenario, make_small
+from reliability.scenarios import SCENARIOS, SERVICE, Contents, Scenario, make_small
 
 _WEIGHTS = {"full disk": 4.0, "kill a worker": 2.0}
 """How often a fault is drawn where it is possible at all, which for these is not everywhere."""
@@ -212,7 +212,7 @@ def _size(folder: Path) -> int:
 def _possible(kinds: tuple[str, ...], scenario: Scenario, on_disk: bool, lab: Lab) -> list[str]:
     if scenario.workers:  # it starts slowly, so it is struck by what is its own
         return [kind for kind in kinds if kind in ("kill", "kill a worker")]
-    left_out = {"kill a worker"}
+    left_out = {"kill a worker"} | ({"kill before an update"} if scenario.name != SERVICE else set())
     left_out |= set() if on_disk or lab.disk is None else {"full disk"}
     left_out |= set() if lab.can_lock and not on_disk else {"no permission"}
     return [kind for kind in kinds if kind not in left_out]
@@ -301,6 +301,7 @@ def _warm_up() -> None:
     import matplotlib.pyplot as _pyplot
     import torch.utils.tensorboard as _tensorboard
 
+    import driftformer.agents.services.online
     import driftformer.cli
     import driftformer.evaluation.evaluate
     import driftformer.plots.curves

@@ -14,12 +14,13 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from reliability.command import Command, Ended
 
-DURING = ("kill", "kill at a write", "kill a worker", "full disk", "no permission")
+DURING = ("kill", "kill at a write", "kill before an update", "kill a worker", "full disk", "no permission")
 DAMAGE = ("truncate", "flip a bit")
 KINDS = (*DURING, *DAMAGE)
 SOON = 1.5
@@ -118,6 +119,9 @@ def strike(
     if kind == "kill at a write":
         ended = Command(arguments, _die_at(int(rng.integers(1, 60)))).wait()
         return Strike(ended, ended.was_killed)
+    if kind == "kill before an update":
+        ended = Command(arguments, _die_before_update(int(rng.integers(1, 70)))).wait()
+        return Strike(ended, ended.was_killed)
     if kind == "kill a worker":
         return _kill_worker(Command(arguments, fresh=fresh), workers, float(rng.uniform(0, SOON)))
     if kind == "full disk" and lab.disk is not None:
@@ -158,6 +162,23 @@ def _die_at(count: int) -> Callable[[], None]:
 
         os.fsync = wrap(os.fsync)  # type: ignore[assignment]
         os.replace = wrap(os.replace)  # type: ignore[assignment]
+
+    return prepare
+
+
+def _die_before_update(count: int) -> Callable[[], None]:
+    """Let a service be killed when it is about to hear of a reward: between `act` and `update`."""
+
+    def prepare() -> None:
+        from driftformer.agents.services.online import OnlineMany
+
+        left, update = [count], OnlineMany.update
+
+        def counted(self: OnlineMany, *inputs: Any, **options: Any) -> list[bool]:
+            _count_down(left)
+            return update(self, *inputs, **options)
+
+        OnlineMany.update = counted  # type: ignore[method-assign]
 
     return prepare
 

@@ -17,6 +17,7 @@ from driftformer.models.checkpoints import SIZES
 from driftformer.storage.events import EVENTS
 from driftformer.storage.files import is_partial, read_json
 from driftformer.storage.tensors import parse_object, parse_tensors
+from reliability.service import Serve
 
 Contents = dict[str, Any]
 
@@ -82,6 +83,7 @@ _ON_RAY = (
     "evaluate high --horizon 8000 --dim 4 --arms 3 --runs 320 --out FOLDER --agents linucb --workers 2 --engine ray"
 )
 _CHUNKS = ("chunks/*/*.safetensors",)
+SERVICE = "a service"
 _PRETRAIN = "pretrain tiny --layers 1 --width 16 --steps 8 --tuning-steps 2 --evaluate-every 4 --tuning-tokens 480"
 
 SCENARIOS = (
@@ -102,11 +104,13 @@ SCENARIOS = (
         ),
         ("data/shards/*.safetensors",),
     ),
+    Scenario(SERVICE, ("serve --out FOLDER",), ("*/rounds/*.json",)),
 )
 
 
 def make_small() -> None:
-    """Let short commands write as often as long ones do: small shards, a state after every generation."""
+    """Let short commands write as often as long ones do: small shards, a state after every generation; and serve."""
+    from driftformer.commands import COMMANDS
     from driftformer.pretraining import dataset, recipes, run
 
     dataset.SHARD["cpu"] = 40
@@ -114,3 +118,4 @@ def make_small() -> None:
     run.train.__kwdefaults__ |= {"save_every": 0.0, "evaluate_problems": 16}
     tiny = recipes.RECIPES["tiny"]
     recipes.RECIPES["tiny"] = type(tiny)(**{**vars(tiny), "tokens": 480, "generation": 32, "warmup": 2})
+    COMMANDS["serve"] = Serve

@@ -44,6 +44,12 @@ class Observation:
         """A uniformly random offered arm, `[B]`, from Unif[0, 1) numbers `[B]`."""
         return draw_arms(uniform, self.action_set.shape[1], self.offered)
 
+    def evenly(self) -> Tensor:
+        """How likely each arm is to be drawn so, `[B, A]`."""
+        on_offer = torch.ones_like(self.action_set[:, :, 0])
+        on_offer = on_offer if self.offered is None else on_offer * self.offered
+        return on_offer / on_offer.sum(dim=1, keepdim=True)
+
 
 @dataclass(frozen=True)
 class LinearTruth:

@@ -11,8 +11,8 @@ import torch
 
 from driftformer.agents.incontext import InContext, load_policy
 from driftformer.agents.master import Master
-from driftformer.agents.online import Online
 from driftformer.agents.registry import full_label, label, make_agent
+from driftformer.agents.services.online import Online
 from driftformer.environments.registry import make_env
 from driftformer.errors import InputError
 from driftformer.evaluation.evaluate import evaluate
@@ -159,7 +159,7 @@ def test_weights_that_change_under_an_agent_are_never_mixed_in(tmp_path: Path) -
     save_policy(InContextPolicy(loaded.config), tmp_path / "policy")
     online.act(features(np.random.default_rng(0)))  # it goes on with what it has
     online.save(tmp_path / "state")
-    with pytest.raises(InputError, match="with weights"):
+    with pytest.raises(InputError, match=r"weights=.*, not of .*; make that agent"):
         InContext(source).online(state=tmp_path / "state")
     from driftformer.agents import incontext
 
@@ -182,49 +182,47 @@ def features(rng: np.random.Generator, arms: int = ARMS, dim: int = DIM) -> np.n
     return rng.uniform(-1, 1, (arms, dim))
 
 
-def expected(source: str, offered: list[np.ndarray], arms: list[int], rewards: list[float | None]) -> np.ndarray:
-    """The probabilities of the last round, from one pass over the whole history."""
+def expected(source: str, now: np.ndarray, rounds: list[tuple[np.ndarray, int, float]]) -> np.ndarray:
+    """The probabilities of a round, from one pass over the whole history of arms on offer, arms and rewards."""
     model = InContext(source).model(torch.device("cpu"))
-    most = max(len(one) for one in offered)
-    most = model.config.arms if model.config.form == "paper" else most
+    offered = [*(one for one, _, _ in rounds), now]
+    most = model.config.arms if model.config.form == "paper" else max(len(one) for one in offered)
     whole = torch.zeros(1, len(offered), most, model.config.dim)
     for t, one in enumerate(offered):
         whole[0, t, : len(one), : one.shape[1]] = torch.from_numpy(one)
-    known = torch.tensor([[reward if reward is not None else 0.0 for reward in [*rewards, None]]])
-    seen = torch.tensor([[float(reward is not None) for reward in [*rewards, None]]])
-    logits = model(whole, torch.tensor([[*arms, 0]]), known, seen)[0, -1, : len(offered[-1])]
-    return logits.double().softmax(0).numpy()
+    arms, rewards = torch.tensor([[*(arm for _, arm, _ in rounds), 0]]), torch.zeros(1, len(offered))
+    rewards[0, :-1] = torch.tensor([reward for _, _, reward in rounds])
+    return model(whole, arms, rewards)[0, -1, : len(now)].double().softmax(0).numpy()
 
 
-def test_online_sees_what_the_whole_history_says_with_late_and_lost_rewards(source: str) -> None:
+def test_online_sees_rewarded_rounds_in_the_order_in_which_their_rewards_came(source: str) -> None:
     rng, policy = np.random.default_rng(0), load_policy(source).online(seed=1)
-    offered: list[np.ndarray] = []
-    arms: list[int] = []
-    rewards: list[float | None] = []
+    rounds: list[tuple[np.ndarray, int, float]] = []
     for t in range(HORIZON - 1):
-        offered.append(features(rng, arms=2 + t % 3))  # arms come and go
-        assert np.allclose(policy.probabilities(offered[-1]), expected(source, offered, arms, rewards), atol=1e-5)
-        arms.append(policy.act(offered[-1]))
-        assert 0 <= arms[-1] < len(offered[-1])
-        rewards.append(None)
+        now = features(rng, arms=2 + t % 3)  # arms come and go
+        assert np.allclose(policy.probabilities(now), expected(source, now, rounds), atol=1e-5)
+        arm = policy.act(now)
+        assert 0 <= arm < len(now)
+        if t == 5:
+            late = now, arm
         if t % 4 != 1:  # every fourth reward does not come in time
-            rewards[-1] = float(rng.normal())
-            assert policy.update(rewards[-1])
+            rounds.append((now, arm, float(rng.normal())))
+            assert policy.update(rounds[-1][2])
         if t == 10:  # one of them comes late
-            rewards[5] = 2.5
+            rounds.append((*late, 2.5))
             assert policy.update(2.5, round=6)
     assert policy.round == HORIZON - 1
 
 
 def test_asking_for_probabilities_changes_nothing(source: str) -> None:
-    rng, policy = np.random.default_rng(0), load_policy(source).online()
-    for _ in range(HORIZON):
-        policy.act(features(rng))
-        policy.update(float(rng.normal()))
-    offered = features(rng)
-    first = policy.probabilities(offered)
-    assert np.array_equal(first, policy.probabilities(offered))
-    assert policy._forgotten == 0, "it forgets when it acts, not when it is asked"
+    rng, policy, silent = np.random.default_rng(0), load_policy(source).online(), load_policy(source).online()
+    for _ in range(HORIZON + 3):  # past the end of its context
+        now, reward = features(rng), float(rng.normal())
+        assert np.array_equal(policy.probabilities(now), policy.probabilities(now))
+        policy.probabilities(now * 0.5)
+        assert policy.act(now) == silent.act(now)
+        for one in (policy, silent):
+            one.update(reward)
 
 
 def test_online_goes_on_where_it_was_saved(source: str, tmp_path: Path) -> None:
@@ -249,21 +247,14 @@ def test_online_goes_on_where_it_was_saved(source: str, tmp_path: Path) -> None:
 
 def test_online_slides_its_context_when_it_is_full(source: str) -> None:
     rng, policy = np.random.default_rng(0), load_policy(source).online()
-    offered, arms, rewards = [], [], []
+    rounds: list[tuple[np.ndarray, int, float]] = []
     for _ in range(HORIZON + 3):
-        offered.append(features(rng))
-        arms.append(policy.act(offered[-1]))
-        rewards.append(float(rng.normal()))
-        policy.update(rewards[-1])
-    kept = HORIZON // 2
-    offered.append(features(rng))
-    assert np.allclose(
-        policy.probabilities(offered[-1]),
-        expected(source, offered[kept:], arms[kept:], rewards[kept:]),  # type: ignore[arg-type]
-        atol=1e-5,
-    )
+        now = features(rng)
+        rounds.append((now, policy.act(now), float(rng.normal())))
+        policy.update(rounds[-1][2])
+    now = features(rng)
+    assert np.allclose(policy.probabilities(now), expected(source, now, rounds[HORIZON // 2 :]), atol=1e-5)
     assert policy.round == HORIZON + 3
-    assert policy.update(1.0, round=1) is False, "it no longer looks that far back"
 
 
 def test_online_refuses_bad_input_and_loses_nothing(source: str, tmp_path: Path) -> None:
@@ -307,5 +298,5 @@ def test_too_many_arms_online_are_refused_by_the_paper_form_alone(tmp_path: Path
 def test_a_state_of_another_policy_is_refused(tmp_path: Path) -> None:
     one, other = make_source("paper", tmp_path / "a"), make_source("pointer", tmp_path / "b")
     load_policy(one).online().save(tmp_path / "state")
-    with pytest.raises(InputError, match=r"not of .* load that policy"):
+    with pytest.raises(InputError, match=r"not of .* make that agent"):
         load_policy(other).online(state=tmp_path / "state")

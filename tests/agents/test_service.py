@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from driftformer.agents.incontext import MOST_DIM, load_policy
-from driftformer.agents.service import Service
+from driftformer.agents.services.online import Online as Service
 from driftformer.environments.linear import LinearBandit
 from driftformer.errors import InputError
 from driftformer.models.checkpoints import save_policy
@@ -131,7 +131,7 @@ def test_bad_input_is_refused_and_nothing_is_lost(source: str, tmp_path: Path) -
         (np.full((3, DIM), np.nan), "NaN"),
         (np.full((3, DIM), 1e30), "beyond 1e"),
         (np.zeros(DIM), r"give \[arms, dim\]"),
-        (np.zeros((2, DIM + 1)), "6 dimensions, but 5 in the rounds before"),
+        (np.zeros((2, DIM + 1)), "6 dimensions, but in the rounds before there were 5"),
         ("features", "no array"),
     ):
         with pytest.raises(InputError, match=message):

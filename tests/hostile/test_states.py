@@ -15,6 +15,8 @@ from hypothesis.extra import numpy as arrays
 from safetensors.numpy import load, save
 
 from driftformer.agents.incontext import InContext, load_policy
+from driftformer.agents.registry import make_agent
+from driftformer.agents.services.online import Online
 from driftformer.errors import InputError
 from driftformer.models.checkpoints import save_policy
 from driftformer.models.configuration import PolicyConfig
@@ -77,6 +79,54 @@ def test_a_tampered_online_state_plays_or_is_refused(agent: InContext, saved: Pa
     saved.write_bytes(whole)
     if found is not None:
         assert found.act(np.zeros((2, DIM))) in (0, 1)
+
+
+WORKING = {
+    "master-linucb": {},
+    "glr-kl-ucb": {},
+    "sliding-window-ucb": {},
+    "detection-linucb": {},
+    "linucb": {"scale": True},
+}
+
+
+@pytest.fixture(params=WORKING)
+def at_work(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path]:
+    """An agent's name and its state after three rounds of three users, some of them open, some with a mask."""
+    online = make_agent(request.param).online(problems=3, horizon=60, **WORKING[request.param])
+    for t in range(3):
+        online.act(np.stack([np.eye(DIM)] * 2), users=[0, t % 2 + 1], offered=None if t else [[True, True, False]] * 2)
+        online.update([0.5], users=[0], rounds=[online.round(0)] if t else None)
+    online.save(tmp_path / "state")
+    return request.param, tmp_path / "state"
+
+
+@fuzz
+@given(data=st.data())
+def test_a_tampered_state_of_any_agent_plays_or_is_refused(at_work: tuple[str, Path], data: st.DataObject) -> None:
+    name, path = at_work
+    whole = path.read_bytes()
+    tensors, text = parse_tensors(whole, load)
+    tensors = dict(tensors)
+    key, about = data.draw(st.sampled_from(sorted(tensors))), parse_object(text)
+    if data.draw(st.booleans()):
+        kind, shape = tensors[key].dtype, tensors[key].shape
+        if data.draw(st.booleans()):
+            kind = data.draw(st.sampled_from([np.dtype(one) for one in (np.float64, np.int8, np.int64, np.bool_)]))
+            shape = data.draw(st.sampled_from([shape, (3,), (0,), (2, DIM), (3, 2), (0, DIM), (7, 4, DIM)]))
+        tensors[key] = data.draw(arrays.arrays(kind, shape))
+    else:
+        about = data.draw(mutated(about))
+    path.write_bytes(with_checksum(save(tensors), about))
+    found = loads_or_refuses(lambda: make_agent(name).online(state=path))
+    path.write_bytes(whole)
+    if isinstance(found, Online):  # the number of problems was taken away
+        loads_or_refuses(lambda: found.act(np.eye(DIM)))
+    elif found is not None:
+        arms = loads_or_refuses(
+            lambda: found.act(np.stack([np.eye(DIM)] * found.problems)) if found.problems < 9 else []
+        )
+        assert arms is None or all(arm in range(DIM) for arm in arms)
 
 
 _FEATURES = st.one_of(

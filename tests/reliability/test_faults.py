@@ -21,7 +21,7 @@ def faults(*options: str) -> tuple[int, list[int], str]:
 
 def test_commands_recover_from_a_dozen_faults() -> None:
     code, (injected, recovered, refused, lost, wrong, tracebacks), page = faults(
-        "--rounds", "12", "--seed", "6", "--scenarios", "evaluate", "collect", "train"
+        "--rounds", "12", "--seed", "6", "--scenarios", "evaluate", "collect", "train", "a service"
     )
     assert (code, lost, wrong, tracebacks) == (0, 0, 0, 0), page
     assert injected == recovered + refused >= 12

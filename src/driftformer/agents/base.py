@@ -42,7 +42,9 @@ class Info(Protocol):
 class Agent(Protocol):
     """Anything that can be evaluated.
 
-    It may also have a method `why_not(traits)`: why it cannot play such a problem, or None if it can.
+    It may also have `why_not(traits)`: why it cannot play such a problem, or None if it can; where it draws its arm,
+    `probabilities(observation, info)`: how likely it was to play each, `[B, A]`; and `plans_ahead`, True where its
+    state holds no more rounds than `shape.horizon`.
     """
 
     @property
@@ -62,6 +64,14 @@ class Agent(Protocol):
 
     def update(self, state: Any, observation: Observation, arm: Tensor, reward: Tensor, info: Any) -> Any:
         """The state after the reward of `arm`, which need not be the arm that `act` chose."""
+        ...
+
+
+class NamedAgent(Agent, Protocol):
+    """An agent that was made by its name."""
+
+    def online(self, **options: Any) -> Any:
+        """Put it to work in a service: see `agents.services.online`."""
         ...
 
 

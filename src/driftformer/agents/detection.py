@@ -66,6 +66,7 @@ class Detection:
     noise: float = 1.5
     name: ClassVar[str] = "detection"
     learns: ClassVar[bool] = True
+    plans_ahead: ClassVar[bool] = True
     events = staticmethod(restart_events)
     diagnostics = staticmethod(restart_diagnostics)
 

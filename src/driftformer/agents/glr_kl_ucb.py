@@ -57,6 +57,7 @@ class GLRKLUCB:
     every: int = 10
     name: ClassVar[str] = "glr-kl-ucb"
     learns: ClassVar[bool] = True
+    plans_ahead: ClassVar[bool] = True
     why_not = staticmethod(no_features)
 
     def __post_init__(self) -> None:

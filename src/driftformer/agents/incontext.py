@@ -27,10 +27,6 @@ from driftformer.problem import Observation, pick
 from driftformer.randomness import Stream
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from driftformer.agents.online import Online
-    from driftformer.agents.service import Service
     from driftformer.models.checkpoints import Policy
     from driftformer.models.configuration import PolicyConfig
     from driftformer.models.incontext import InContextPolicy
@@ -84,13 +80,11 @@ class InContext:
         """The network, of whatever form."""
         return _load(self.source, self.weights, device, dtype)
 
-    def online(self, seed: int = 0, state: Path | str | None = None) -> Online | Service:
-        """For one live problem: numpy in, an arm out; `state` is a file that its `save` wrote."""
-        from driftformer.agents.online import Online
-        from driftformer.agents.service import Service
+    def online(self, **options: Any) -> Any:
+        """Put it to work in a service: see `agents.services.online`."""
+        from driftformer.agents.services.online import online
 
-        kind = Service if self.config.form == "query" else Online
-        return kind(self, seed) if state is None else kind.restore(self, state)
+        return online(self, **options)
 
     def init(self, shape: ProblemShape) -> Context | Bank:
         config = self.config
@@ -116,9 +110,7 @@ class InContext:
         action_set, prediction = observation.action_set, None
         policy = self.network(action_set.device, action_set.dtype)
         if isinstance(state, Bank):
-            if action_set.shape[2] > MOST_DIM:
-                action_set = action_set @ _projection(action_set.shape[2], action_set.device, action_set.dtype)
-            prediction = predict(state, action_set, observation.offered)
+            prediction = _predicted(state, observation)
             known = statistics(state, prediction, observation.offered)
             logits = cast("QueryPolicy", policy)(known, observation.offered).logits
         else:
@@ -131,15 +123,31 @@ class InContext:
         values = logits.log_softmax(dim=1)
         return arm, InContextInfo(values, pick(values, arm).exp(), prediction)
 
+    def probabilities(self, observation: Observation, info: InContextInfo) -> Tensor:
+        """How likely it was to play each arm, `[B, A]`."""
+        if self.mode == "greedy":
+            return functional.one_hot(info.values.argmax(dim=1), info.values.shape[1]).to(info.values)
+        return info.values.exp()
+
     def update(
-        self, state: Context | Bank, observation: Observation, arm: Tensor, reward: Tensor, info: InContextInfo
+        self, state: Context | Bank, observation: Observation, arm: Tensor, reward: Tensor, info: InContextInfo | None
     ) -> Context | Bank:
+        """The state after a reward; without the info of the choice, a bank predicts these arms again."""
         if isinstance(state, Bank):
-            assert info.prediction is not None
-            learn(state, info.prediction, arm, reward)
+            prediction = _predicted(state, observation) if info is None else info.prediction
+            assert prediction is not None, "it was chosen by this bank"
+            learn(state, prediction, arm, reward)
             return state
         x = functional.pad(observation.features(arm), (0, state.x.shape[1] - observation.action_set.shape[2]))
         return record(state, x, arm, reward, torch.ones_like(reward))
+
+
+def _predicted(bank: Bank, observation: Observation) -> Prediction:
+    """What a bank says of the arms on offer."""
+    action_set = observation.action_set
+    if action_set.shape[2] > MOST_DIM:
+        action_set = action_set @ _projection(action_set.shape[2], action_set.device, action_set.dtype)
+    return predict(bank, action_set, observation.offered)
 
 
 def padded_logits(policy: InContextPolicy, context: Context, action_set: Tensor) -> Tensor:

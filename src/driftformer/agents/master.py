@@ -83,6 +83,7 @@ class Master:
     test_scale: float = 1.0
     name: ClassVar[str] = "master"
     learns: ClassVar[bool] = True
+    plans_ahead: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         require_real("c1", self.c1)

@@ -42,6 +42,9 @@ class Random:
     def act(self, state: NoState, observation: Observation, rng: Stream) -> tuple[Tensor, NoInfo]:
         return observation.drawn(rng.uniform()), NoInfo()
 
+    def probabilities(self, observation: Observation, info: NoInfo) -> Tensor:
+        return observation.evenly()
+
     def update(self, state: NoState, observation: Observation, arm: Tensor, reward: Tensor, info: NoInfo) -> NoState:
         return state
 

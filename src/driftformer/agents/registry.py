@@ -19,7 +19,7 @@ from driftformer.errors import InputError, unknown_name
 from driftformer.plugins import load_plugins
 
 if TYPE_CHECKING:
-    from driftformer.agents.base import Agent
+    from driftformer.agents.base import Agent, NamedAgent
 
 
 class BaseAgent(str):
@@ -38,11 +38,20 @@ class Entry:
     privileged: bool = False
 
     def load(self) -> type[Any]:
-        if not isinstance(self.where, str):
-            return self.where
-        module, _, kind = self.where.partition(".")
-        found: type[Any] = getattr(importlib.import_module(f"driftformer.agents.{module}"), kind)
-        return found
+        found: Any = self.where
+        if isinstance(found, str):
+            module, _, kind = found.partition(".")
+            found = getattr(importlib.import_module(f"driftformer.agents.{module}"), kind)
+        if not hasattr(found, "online"):  # whatever has a name can be put to work
+            found.online = _online
+        return cast(type[Any], found)
+
+
+def _online(agent: Agent, **options: Any) -> Any:
+    """Put the agent to work in a service: see `agents.services.online`."""
+    from driftformer.agents.services.online import online
+
+    return online(agent, **options)
 
 
 LINUCB = BaseAgent("linucb")
@@ -143,7 +152,7 @@ def _default(field: dataclasses.Field[Any]) -> Any:
     return field.default if factory is dataclasses.MISSING else factory()
 
 
-def make_agent(spec: str, **options: Any) -> Agent:
+def make_agent(spec: str, **options: Any) -> NamedAgent:
     """An agent from its name, with options behind an @ or as keywords."""
     name, at, written = spec.partition("@")
     if name.startswith(POLICY):
@@ -157,11 +166,11 @@ def make_agent(spec: str, **options: Any) -> Agent:
     entry = AGENTS[name]
     if at:
         options = _parse(spec, written) | options
-    agent: Agent = entry.load()(**_checked(name, options, entry.options))
+    agent: NamedAgent = entry.load()(**_checked(name, options, entry.options))
     return agent
 
 
-def _make_policy(spec: str, source: str, options: dict[str, Any]) -> Agent:
+def _make_policy(spec: str, source: str, options: dict[str, Any]) -> NamedAgent:
     """A pretrained transformer; `weights=…` demands those with that checksum."""
     from driftformer.agents.incontext import InContext
 

@@ -56,6 +56,7 @@ class PeriodicRestart:
     every: int = 50
     name: ClassVar[str] = "restart"
     learns: ClassVar[bool] = True
+    plans_ahead: ClassVar[bool] = False
     events = staticmethod(restart_events)
     diagnostics = staticmethod(restart_diagnostics)
 

@@ -11,6 +11,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
+import torch
 from torch import Tensor
 
 State = TypeVar("State")
@@ -48,6 +49,11 @@ def take_rows(state: State, rows: Tensor) -> State:
 def put_rows(state: State, rows: Tensor, values: State) -> State:
     """Write rows into a state, in place."""
     return cast(State, _each(lambda tensor, new: tensor.index_copy_(0, rows, new), state, values))
+
+
+def append_rows(state: State, more: State) -> State:
+    """All rows of one state, then all of the other."""
+    return cast(State, _each(lambda *tensors: torch.cat(tensors), state, more))
 
 
 def restart(state: State, signal: Tensor, fresh: State) -> State:

@@ -41,12 +41,9 @@ def begin(policy: InContextPolicy, batch: int, rounds: int) -> Context:
 
 
 def read_history(policy: InContextPolicy, played: Tensor, arms: Tensor, rewards: Tensor, seen: Tensor) -> Context:
-    """The context after n rounds, read in one pass: offered arms `[B, n, A, d]` and their outcomes `[B, n]`.
-
-    It has space for the policy's whole horizon.
-    """
+    """The context after n rounds, read in one pass: offered arms `[B, n, A, d]` and their outcomes `[B, n]`."""
     batch, rounds = arms.shape
-    context = begin(policy, batch, policy.config.horizon)
+    context = begin(policy, batch, rounds + 1)
     if rounds == 0:
         return context
     tokens = policy.trajectory_tokens(played, arms, rewards, seen)

@@ -8,11 +8,12 @@ an older version, or written by hand, has none and is read without one.
 from __future__ import annotations
 
 import contextlib
+import glob
 import json
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -71,7 +72,16 @@ def _flush_folder(folder: Path) -> None:
 
 def tidy(folder: Path) -> None:
     """Remove what killed writes have left anywhere in a folder; a write that is under way is left alone."""
-    for path in folder.rglob(".*.partial"):
+    _sweep(folder.rglob(".*.partial"))
+
+
+def tidy_beside(path: Path) -> None:
+    """Remove what killed writes of one file have left."""
+    _sweep(path.parent.glob(f".{glob.escape(path.name)}.*.partial"))
+
+
+def _sweep(remains: Iterable[Path]) -> None:
+    for path in remains:
         with contextlib.suppress(OSError):  # it may be gone by now, or the folder may be read-only
             if not _is_written(path):
                 path.unlink()
