@@ -85,6 +85,9 @@ BEST = 8
 RATES = (0.8, 0.95, 0.99)
 """How fast the experts' records forget."""
 
+MOST_DIM = 256
+"""Features of an arm that a bank is asked to read: its cost grows with their square."""
+
 _WAVE_MEMORY = 1 - 1 / 800
 _MEAN_MEMORY = 0.98
 _OUTLIER = 10.0

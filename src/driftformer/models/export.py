@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from driftformer.errors import InputError, require_count
-from driftformer.models.bank import Bank, empty, learn, predict, statistics
+from driftformer.models.bank import MOST_DIM, Bank, empty, learn, predict, statistics
 from driftformer.models.checkpoints import read_policy
 from driftformer.models.incontext import InContextPolicy
 from driftformer.models.query import QueryPolicy
@@ -34,7 +34,6 @@ from driftformer.models.relu_transformer import causal
 from driftformer.policies import digest_of, folder_of
 from driftformer.storage.files import write_atomically
 
-MOST_DIM = 256
 _EXTRA = ("onnx", "onnxscript")
 
 
@@ -177,7 +176,7 @@ def _traced(step: BankStep | HistoryStep, dim: int, about: dict[str, str]) -> by
                 input_names=step.inputs,
                 output_names=("probabilities", "next"),
                 dynamic_shapes=tuple(axes.values()),
-                custom_translation_table={torch.ops.aten.gelu.default: _gelu()},
+                custom_translation_table=_in_doubles() if isinstance(step, BankStep) else None,
                 verbose=False,
             )
     finally:
@@ -188,8 +187,8 @@ def _traced(step: BankStep | HistoryStep, dim: int, about: dict[str, str]) -> by
     return content
 
 
-def _gelu() -> Callable[..., Any]:
-    """GELU of doubles. It needs erf, which onnxruntime has for floats only, so it is integrated, to 13 digits."""
+def _in_doubles() -> dict[Any, Callable[..., Any]]:
+    """How operations are written that the exporter or onnxruntime would compute in single precision."""
     from onnxscript import ir
     from onnxscript import opset20 as op
 
@@ -198,14 +197,20 @@ def _gelu() -> Callable[..., Any]:
     def constant(values: Any) -> Any:
         return op.Constant(value=ir.tensor(np.asarray(values, dtype=np.float64)))
 
+    def scalar(s: float, dtype: int = ir.DataType.DOUBLE, layout: str = "", device: str = "", pin: bool = False) -> Any:
+        return op.Cast(constant(s), to=dtype)
+
     def gelu(self: Any, approximate: str = "none") -> Any:
+        half, one = op.Mul(self, constant(0.5)), constant(1.0)
         if approximate == "tanh":
-            return op.Gelu(self, approximate="tanh")
-        x = op.Clip(op.Mul(self, constant(0.5**0.5)), constant(-6.0), constant(6.0))  # beyond, erf is 1 to 15 digits
+            cubic = op.Mul(op.Mul(op.Mul(self, self), self), constant(0.044715))
+            return op.Mul(half, op.Add(op.Tanh(op.Mul(op.Add(self, cubic), constant((2 / np.pi) ** 0.5))), one))
+        # erf is there for floats only: it is integrated, to 13 digits; beyond 6 it is 1
+        x = op.Clip(op.Mul(self, constant(0.5**0.5)), constant(-6.0), constant(6.0))
         steps = op.Mul(op.Unsqueeze(x, op.Constant(value_ints=[-1])), constant((nodes + 1) / 2))  # […, 20]
         heights = op.Exp(op.Neg(op.Mul(steps, steps)))
         mean = op.Squeeze(op.MatMul(heights, constant(weights[:, np.newaxis] / 2)), op.Constant(value_ints=[-1]))
-        erf = op.Mul(op.Mul(x, mean), constant(2 / np.pi**0.5))
-        return op.Mul(op.Mul(self, constant(0.5)), op.Add(erf, constant(1.0)))
+        return op.Mul(half, op.Add(op.Mul(op.Mul(x, mean), constant(2 / np.pi**0.5)), one))
 
-    return gelu
+    aten = torch.ops.aten
+    return {aten.gelu.default: gelu, aten.scalar_tensor.default: scalar}
