@@ -16,7 +16,7 @@ class Policy:
         """The arm to play and its probability; `features` are [arms, dim]."""
         for played, reward in self.news or [self.nothing]:
             given = {"features": [features], "played": [played], "reward": [reward], "state": self.state}
-            (likely,), self.state = self.session.run(None, {name: np.asarray(one) for name, one in given.items()})
+            (likely,), self.state = self.session.run(None, {name: np.array(one, float) for name, one in given.items()})
         self.news = []
         arm = self.rng.choice(len(likely), p=likely)
         return arm, likely[arm]

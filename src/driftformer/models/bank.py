@@ -387,7 +387,7 @@ def statistics(bank: Bank, prediction: Prediction, offered: Tensor | None = None
 
 
 def _least(scores: Tensor) -> Tensor:
-    """Places of the `BEST` least of scores `[B, W]`; equal ones in their order, which topk alone leaves to the machine."""
+    """Places of the `BEST` least of scores `[B, W]`; equal ones in their order, which topk leaves to the machine."""
     order = torch.arange(scores.shape[1], device=scores.device, dtype=torch.float64) * 1e-10
     return (scores.double() + order).topk(BEST, dim=1, largest=False)[1]
 

@@ -65,7 +65,7 @@ class BankStep(nn.Module):
 
     def _unpacked(self, state: Tensor) -> Bank:
         """A copy of the state as a bank. Before the first reward nothing of it counts but the unit of features."""
-        parts = zip(self._fresh.items(), state.split(self._sizes, dim=1), strict=True)
+        parts = zip(self._fresh.items(), state.split_with_sizes(self._sizes, dim=1), strict=True)
         held = {name: part.reshape(-1, *value.shape[1:]) for (name, value), part in parts}
         begun = held["t"] > 0
         fields = {name: _where(begun, held[name], value) for name, value in self._fresh.items()}
@@ -189,9 +189,10 @@ def _traced(step: BankStep | HistoryStep, dim: int, about: dict[str, str]) -> by
 
 def _in_doubles() -> dict[Any, Callable[..., Any]]:
     """How operations are written that the exporter or onnxruntime would compute in single precision."""
-    from onnxscript import ir
-    from onnxscript import opset20 as op
+    import onnxscript
 
+    ir: Any = onnxscript.ir
+    op: Any = onnxscript.opset20
     nodes, weights = np.polynomial.legendre.leggauss(20)  # on [-1, 1]
 
     def constant(values: Any) -> Any:
