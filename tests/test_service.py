@@ -64,7 +64,7 @@ def test_it_learns(service: Any) -> None:
 
 
 @pytest.mark.parametrize("killed", [False, True])
-def test_after_a_restart_it_goes_on_with_the_same_choices(service: Any, killed: bool) -> None:
+def test_after_a_restart_it_goes_on_where_it_was(service: Any, killed: bool) -> None:
     def rounds(asked: Any, number: int) -> list[Any]:
         made = []
         for _ in range(number):
@@ -74,7 +74,7 @@ def test_after_a_restart_it_goes_on_with_the_same_choices(service: Any, killed: 
 
     asked = client(service)
     asked.__enter__()
-    before = rounds(asked, 12)
+    rounds(asked, 12)
     state = service.STATE.read_bytes()
     open_round = asked.post("/decide", json={"features": ARMS}).json()["id"]
     asked.__exit__(None, None, None)
@@ -85,7 +85,6 @@ def test_after_a_restart_it_goes_on_with_the_same_choices(service: Any, killed: 
         after = rounds(again, 5)
         assert [one["id"] for one in after] == list(range(13 if killed else 14, 18 if killed else 19))
         assert len(read(again.get("/log").text)) == (17 if killed else 18)
-    assert len(before) == 12
 
 
 def test_what_cannot_be_is_refused_in_words_and_changes_nothing(service: Any) -> None:
