@@ -7,6 +7,7 @@ To add a command, write its file and name its class here.
 from driftformer.commands.bench import Bench
 from driftformer.commands.collect import Collect
 from driftformer.commands.evaluate import Evaluate
+from driftformer.commands.export import Export
 from driftformer.commands.list import List
 from driftformer.commands.options import Command
 from driftformer.commands.pretrain import Card, Pretrain
@@ -15,6 +16,6 @@ from driftformer.commands.show import Show
 from driftformer.commands.sweep import Sweep
 from driftformer.commands.theory import Theory
 
-_KINDS = (List, Evaluate, Sweep, Reproduce, Report, Rates, Theory, Show, Collect, Pretrain, Card, Bench)
+_KINDS = (List, Evaluate, Sweep, Reproduce, Report, Rates, Theory, Show, Collect, Pretrain, Card, Export, Bench)
 
 COMMANDS: dict[str, type[Command]] = {kind.__name__.lower(): kind for kind in _KINDS}

@@ -85,6 +85,9 @@ BEST = 8
 RATES = (0.8, 0.95, 0.99)
 """How fast the experts' records forget."""
 
+MOST_DIM = 256
+"""Features of an arm that a bank is asked to read: its cost grows with their square."""
+
 _WAVE_MEMORY = 1 - 1 / 800
 _MEAN_MEMORY = 0.98
 _OUTLIER = 10.0
@@ -364,7 +367,7 @@ def statistics_by(fixed: Settings, bank: Bank, prediction: Prediction, offered: 
     span = bank.span.clamp(min=1).unsqueeze(1)
     fitted = ((bank.fits[..., 0] / span + _TINY) / (variances[:, 2:] + _TINY)).log().clamp(-12, 6)
     surprise = (fitted * span + bank.fits[..., 1]) / 2  # [B, W] minus the log-likelihood, in units of the spread
-    which = torch.cat([score.topk(BEST, dim=1, largest=False)[1] for score in (ratio[:, MEMBERS:, 2], surprise)], dim=1)
+    which = torch.cat([_least(score) for score in (ratio[:, MEMBERS:, 2], surprise)], dim=1)  # [B, K]
     likely, surprise = ratio[:, MEMBERS:, 2].gather(1, which), surprise.gather(1, which)  # [B, K]
     place = which.unsqueeze(1).expand(-1, prediction.x.shape[1], -1)  # [B, A, K]
     constant = _constants(bank).gather(1, which).unsqueeze(1)
@@ -405,6 +408,12 @@ def statistics_by(fixed: Settings, bank: Bank, prediction: Prediction, offered: 
     told = torch.stack([bank.t.log1p(), number.log(), *((bank.t > k).to(spread) for k in (0, 1, 3))], dim=1)
     problem = torch.cat([ratio[:, :MEMBERS].flatten(1), change, sign, told, count], dim=1)
     return Statistics(arms.clamp(-20, 20), (_centred(waves, offered) * unit).clamp(-20, 20), records, problem)
+
+
+def _least(scores: Tensor) -> Tensor:
+    """Places of the `BEST` least of scores `[B, W]`; equal ones in their order, which topk leaves to the machine."""
+    order = torch.arange(scores.shape[1], device=scores.device, dtype=torch.float64) * 1e-10
+    return (scores.double() + order).topk(BEST, dim=1, largest=False)[1]
 
 
 def _centred(values: Tensor, offered: Tensor | None) -> Tensor:
