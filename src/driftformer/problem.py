@@ -40,6 +40,12 @@ class Observation:
         """The features `[B, d]` of the chosen arms `[B]`."""
         return pick(self.action_set, arm)
 
+    def uniform(self) -> Tensor:
+        """Equal probabilities `[B, A]` of the offered arms."""
+        if self.offered is None:
+            return torch.full_like(self.action_set[:, :, 0], 1 / self.action_set.shape[1])
+        return (self.offered / self.offered.sum(dim=1, keepdim=True)).to(self.action_set.dtype)
+
     def drawn(self, uniform: Tensor) -> Tensor:
         """A uniformly random offered arm, `[B]`, from Unif[0, 1) numbers `[B]`."""
         return draw_arms(uniform, self.action_set.shape[1], self.offered)

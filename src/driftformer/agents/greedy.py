@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from driftformer.agents.base import ProblemShape, ValueInfo, choose
 from driftformer.agents.linucb import LinUCB
@@ -59,6 +60,11 @@ class EpsilonGreedy:
         chance = rng.uniform(2)  # [B, 2] whether to explore, and where
         arm = torch.where(chance[:, 0] < self.epsilon, observation.drawn(chance[:, 1]), arm)
         return arm, ValueInfo(info.values, arm)
+
+    def probabilities(self, observation: Observation, info: ValueInfo) -> Tensor:
+        """How likely it was to play each arm, `[B, A]`."""
+        best = functional.one_hot(observation.best(info.values), info.values.shape[1])
+        return self.epsilon * observation.uniform() + (1 - self.epsilon) * best
 
     def update(self, state: Ridge, observation: Observation, arm: Tensor, reward: Tensor, info: ValueInfo) -> Ridge:
         return Greedy(self.ridge).update(state, observation, arm, reward, info)

@@ -42,6 +42,10 @@ class Random:
     def act(self, state: NoState, observation: Observation, rng: Stream) -> tuple[Tensor, NoInfo]:
         return observation.drawn(rng.uniform()), NoInfo()
 
+    def probabilities(self, observation: Observation, info: NoInfo) -> Tensor:
+        """How likely it was to play each arm, `[B, A]`."""
+        return observation.uniform()
+
     def update(self, state: NoState, observation: Observation, arm: Tensor, reward: Tensor, info: NoInfo) -> NoState:
         return state
 
