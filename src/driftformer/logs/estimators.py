@@ -3,8 +3,8 @@
 Symbols: r_t the reward, p_t the propensity of the logged arm a_t, π_t the evaluated agent's probabilities in round t,
 w_t = π_t(a_t) / p_t the weight, q̂_t what a model that knows earlier rounds only expects of each arm. The estimates are
 defined as in Open Bandit Pipeline (`ReplayMethod`, `InverseProbabilityWeighting`,
-`SelfNormalizedInverseProbabilityWeighting`, `DoublyRobust`). Intervals are normal ones, ±1.96 standard errors: π_t and q̂_t
-depend on earlier rounds alone, so the errors of the rounds are martingale differences.
+`SelfNormalizedInverseProbabilityWeighting`, `DoublyRobust`). Intervals are normal ones, ±1.96 standard errors: π_t and
+q̂_t depend on earlier rounds alone, so the errors of the rounds are martingale differences.
 """
 
 from __future__ import annotations
@@ -79,25 +79,21 @@ def effective_samples(weight: Array) -> float:
 
 
 def estimates(
-    reward: Array, matched: Array, weight: Array, played: Array, expected: Array, no_replay: str
+    reward: Array, propensity: Array, weight: Array, played: Array, expected: Array, matched: Array | None
 ) -> dict[str, Estimate]:
-    """All four, by name, or why not."""
-    matches, samples, no_weights = int(matched.sum()), effective_samples(weight), why_not_weights(weight)
-    unknown = Estimate(None, None, samples, no_weights)
+    """All four by name, or why not. `matched` is None where the log did not draw uniformly."""
+    matches = 0 if matched is None else int(matched.sum())
+    no_replay = f"{matches} matches; {LEAST} are needed" if matches < LEAST else ""
+    if matched is None:
+        no_replay = f"arms were not drawn uniformly (propensities {propensity.min():.2g} to {propensity.max():.2g})"
+    no_weights = why_not_weights(weight)
+    unknown = Estimate(None, None, effective_samples(weight), no_weights)
     return {
-        "replay": Estimate(None, None, matches, no_replay) if no_replay else replay(reward, matched),
+        "replay": Estimate(None, None, matches, no_replay) if matched is None or no_replay else replay(reward, matched),
         "ips": unknown if no_weights else ips(reward, weight),
         "snips": unknown if no_weights else snips(reward, weight),
         "dr": unknown if no_weights else doubly_robust(reward, weight, played, expected),
     }
-
-
-def why_not_replay(matched: Array, propensity: Array, uniform: bool) -> str:
-    """Why a log cannot tell by replay; empty if it can."""
-    matches = int(matched.sum())
-    if not uniform:
-        return f"arms were not drawn uniformly (propensities {propensity.min():.2g} to {propensity.max():.2g})"
-    return f"{matches} matches; {LEAST} are needed" if matches < LEAST else ""
 
 
 def why_not_weights(weight: Array) -> str:
@@ -108,7 +104,7 @@ def why_not_weights(weight: Array) -> str:
     mean, stderr = float(weight.mean()), float(weight.std(ddof=1)) / math.sqrt(len(weight))
     if abs(mean - 1) > _FAR * stderr + 1e-6:
         return (
-            f"weights are {mean:.2f} ± {stderr:.2g} in the mean, not 1: propensities are wrong, or arms this agent takes "
-            "had no chance"
+            f"weights are {mean:.2f} ± {stderr:.2g} in the mean, not 1: propensities are wrong, or arms that this "
+            "agent takes had no chance"
         )
     return ""

@@ -83,7 +83,7 @@ class Log:
         return bool((np.abs(self.propensity * self.choices - 1) <= _CLOSE).all())
 
     def rounds(self) -> Iterator[Round]:
-        """The history round by round. A context stands in the block of each arm, so linear agents learn a model for each."""
+        """The history. A context stands in a block for each arm, so that linear agents learn a model for each."""
         one_hot = torch.eye(self.arms)
         arms, rewards = torch.tensor(self.arm), torch.tensor(self.reward, dtype=torch.float32)
         for t in range(len(self)):

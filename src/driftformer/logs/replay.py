@@ -1,8 +1,9 @@
 """Agents along a log: which choices they would have made, and what those are worth.
 
 An agent goes through a log twice. *Beside it* it learns from every round, whatever it would have chosen: its
-probabilities π_t, which depend on earlier rounds alone, are weighed against the propensities. *In replay* it learns only
-from rounds in which its own choice was the logged one, as it would in service. docs/logs.md says what each means.
+probabilities π_t, which depend on earlier rounds alone, are weighed against the propensities. *In replay*, where arms
+were drawn uniformly, it learns only from rounds in which its own choice was the logged one, as it would in service.
+docs/logs.md says what each means.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from driftformer.agents.ridge import Ridge, absorb, identity, predict, vector
 from driftformer.agents.rows import put_rows, take_rows
 from driftformer.errors import InputError
 from driftformer.evaluation.progress import Progress
-from driftformer.logs.estimators import Estimate, estimates, mean_of, why_not_replay
+from driftformer.logs.estimators import Estimate, estimates, mean_of
 from driftformer.logs.read import Log, Round, read_log
 from driftformer.logs.result import Replay
 from driftformer.problem import why_not
@@ -59,7 +60,8 @@ def replay(
     for name, agent in chosen.items():
         if reason := why_not(agent, read.traits):
             raise InputError(f"agent '{name}' cannot play log {read.label}: {reason}; choose another")
-    with one_thread(), Progress(len(read) * (1 + 2 * len(chosen)), f"replaying {read.label}", progress) as bar:
+    work = len(read) * (1 + (2 if read.uniform else 1) * len(chosen))  # the model, then each agent once or twice
+    with one_thread(), Progress(work, f"replaying {read.label}", progress) as bar:
         steps = partial(_counted_out, say=bar.advance)
         model = np.concatenate([each.numpy() for each in steps(expectations(read.shape, read.rounds()))])  # [T, A]
         found = {name: _estimates(agent, read, model, seed, steps) for name, agent in chosen.items()}
@@ -99,10 +101,11 @@ def _estimates(
             raise InputError(f"agent '{label(agent)}' lost its numbers in row {t + 1}; give scale, or smaller features")
         weight[t] = own[log.arm[t]] / log.propensity[t]
         expected[t] = own @ model[t]
-    matched = np.array([bool(each) for each in steps(in_replay(agent, log.shape, log.rounds(), seed))])
+    matched = None
+    if log.uniform:
+        matched = np.array([bool(each) for each in steps(in_replay(agent, log.shape, log.rounds(), seed))])
     played = model[np.arange(len(log)), log.arm]
-    refused = why_not_replay(matched, log.propensity, log.uniform)
-    return estimates(log.reward, matched, weight, played, expected, refused)
+    return estimates(log.reward, log.propensity, weight, played, expected, matched)
 
 
 def beside(agent: Agent, shape: ProblemShape, rounds: Iterable[Round], seed: int) -> Iterator[Tensor]:

@@ -85,7 +85,7 @@ def _add(table: Table, name: str, estimates: dict[str, Estimate]) -> None:
         digits = 3 if of.stderr is None else decimals(of.stderr)
         low_high = "" if of.interval is None else "[{:.{d}f}, {:.{d}f}]".format(*of.interval, d=digits)
         value = "–" if of.value is None else f"{of.value:.{digits}f}"
-        table.add_row("" if place else name, kind, value, low_high, f"{of.samples:,.0f}")
+        table.add_row("" if place else name, kind, value, low_high, f"{of.samples:,.0f}" if of.samples else "–")
     table.add_section()
 
 
