@@ -21,8 +21,8 @@ Array = NDArray[Any]
 LEAST = 100
 """Matches, or effective samples, below which there is no estimate."""
 _WIDTH = 1.959963984540054
-_FAR = 4.0
-"""Standard errors that the mean weight may be away from 1."""
+_FAR, _ROUNDED = 4.0, 0.02
+"""Standard errors that the mean weight may be away from 1, and how far rounded propensities may move it."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def why_not_weights(weight: Array) -> str:
     if samples < LEAST:
         return f"worth {samples:.0f} samples; {LEAST} are needed, and the log hardly did what this agent does"
     mean, stderr = float(weight.mean()), float(weight.std(ddof=1)) / math.sqrt(len(weight))
-    if abs(mean - 1) > _FAR * stderr + 1e-6:
+    if abs(mean - 1) > _FAR * stderr + _ROUNDED:
         return (
             f"weights are {mean:.2f} ± {stderr:.2g} in the mean, not 1: propensities are wrong, or arms that this "
             "agent takes had no chance"

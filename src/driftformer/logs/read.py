@@ -29,7 +29,7 @@ LARGEST = 1e6
 """Of features and rewards: beyond, agents that compute in float32 lose digits."""
 LARGEST_RAW = 1e15
 """Of features that are brought to one scale first."""
-_CLOSE = 0.01
+_CLOSE = 0.02
 """How far p times the number of arms may be from 1 where arms were drawn uniformly: 0.33 will do for 1/3."""
 
 
@@ -161,7 +161,7 @@ def _propensities(columns: Columns, choices: Array, uniform: bool) -> NDArray[np
         for row in np.flatnonzero(np.abs(given * choices - 1) > _CLOSE)[:1]:
             problem = f"is {given[row]:g} with {choices[row]} arms on offer, which is not uniform; drop uniform"
             raise columns.bad_row("propensity", row, problem)
-    return given
+    return 1 / choices if uniform else given
 
 
 def _on_offer(
