@@ -69,10 +69,10 @@ class Columns:
     def matrices(self, name: str, most: float, *, missing: bool) -> tuple[Array, NDArray[np.int64]]:
         """A column of lists of arms, each a list of equally many numbers: `[T, A, d]`, and how many arms, `[T]`."""
         counts, arms = self._opened(name, self._parsed(name), int)
-        row = np.repeat(np.arange(len(counts)), counts)  # of each arm
-        lengths, inside = self._opened(name, arms, lambda place: int(row[place]))
         for empty in np.flatnonzero(counts == 0)[:1]:
             raise self.bad_row(name, empty, "has no arm; give one at least")
+        row = np.repeat(np.arange(len(counts)), counts)  # of each arm
+        lengths, inside = self._opened(name, arms, lambda place: int(row[place]))
         width, most_arms = int(lengths[0]), int(counts.max())
         for place in np.flatnonzero(lengths != width)[:1]:
             problem = (
@@ -102,9 +102,9 @@ class Columns:
         kind = cells.type
         if pa.types.is_decimal(kind):
             cells = cells.cast(pa.float64())
-        elif not _is_number(kind):
+        elif not _is_number(kind) and len(cells):
             raise self.bad_row(name, row_of(0), f"is {shown(cells[0].as_py())}, of type {kind}; give numbers")
-        numbers = cells.to_numpy(zero_copy_only=False).astype(np.float64)
+        numbers = cells.to_numpy(zero_copy_only=False).astype(np.float64)  # also of no cells at all
         for place in np.flatnonzero(~(np.abs(numbers) <= most))[:1]:
             raise self.bad_row(name, row_of(place), f"is {numbers[place]:g}; give a finite number of at most {most:g}")
         return np.asarray(numbers)

@@ -170,6 +170,8 @@ def _on_offer(
     """Features of arms or a context, and which arms were on offer, `[T, A]`."""
     if "features" in columns.names and "context" in columns.names:
         raise columns.error("has both 'features' of arms and a 'context'; give one of the two")
+    for row in np.flatnonzero(arm < 0)[:1]:
+        raise columns.bad_row("arm", row, f"is {arm[row]}; arms are numbered from 0")
     listed = columns.lists("offered") if "offered" in columns.names else None
     features = context = None
     most = LARGEST_RAW if scale else LARGEST
@@ -217,7 +219,7 @@ def _mask(columns: Columns, row: Array, named: Array, shape: tuple[int, ...]) ->
 
 def _check_arms(columns: Columns, arm: Array, offered: NDArray[np.bool_]) -> None:
     arms = offered.shape[1]
-    fits = (arm >= 0) & (arm < arms) & offered[np.arange(len(arm)), arm.clip(0, arms - 1)]
+    fits = (arm < arms) & offered[np.arange(len(arm)), arm.clip(max=arms - 1)]
     for row in np.flatnonzero(~fits)[:1]:
         some = ", ".join(map(str, np.flatnonzero(offered[row])[:8])) or "none"
         raise columns.bad_row("arm", row, f"is {arm[row]}, which was not offered; on offer: {some}")

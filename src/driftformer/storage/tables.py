@@ -16,15 +16,22 @@ def read_table(path: Path, what: str) -> Any:
     kind, asked = path.suffix.lower(), shown(str(path))
     if kind not in (".csv", ".parquet"):
         raise InputError(f"{what} is {asked}; give a .csv or .parquet file")
+    table = None
     try:
         with path.open("rb") as file:
             start = file.read(4096)
         is_parquet = start.startswith(b"PAR1")
         if kind == ".parquet" and is_parquet:
-            return parquet.ParquetFile(path).read()
+            table = parquet.ParquetFile(path).read()
         if kind == ".csv" and b"\0" not in start and not is_parquet:
             options = csv.ReadOptions(use_threads=False)  # then errors name the row
-            return csv.read_csv(path, options, convert_options=csv.ConvertOptions(strings_can_be_null=True))
+            table = csv.read_csv(path, options, convert_options=csv.ConvertOptions(strings_can_be_null=True))
+        if table is not None:
+            table.validate(full=True)
+            _ = table.column_names  # fails if they are not UTF-8
+            return table
+    except UnicodeDecodeError:
+        raise InputError(f"{what} is {path.name}, whose columns have names that are not UTF-8; rename them") from None
     except OSError as error:
         reason = error.strerror or str(error).splitlines()[0]
         raise InputError(f"{what} is {asked}, which cannot be read: {reason}; check the file") from None
