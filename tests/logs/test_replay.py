@@ -79,7 +79,7 @@ def test_the_best_arm_is_found_and_valued_by_every_estimate() -> None:
         assert 0.75 < estimate.interval[1] < 0.95
     random = found.agents["random"]["ips"]
     assert random.value == pytest.approx(found.itself.value), "uniform choices are worth what the uniform log earned"
-    assert random.samples == 2000
+    assert random.samples == pytest.approx(2000)
 
 
 def test_an_agent_beside_the_log_learns_from_every_round_and_in_replay_from_its_matches() -> None:
@@ -318,7 +318,7 @@ def test_agents_that_cannot_play_a_log_say_why() -> None:
 
 def test_the_table_shows_every_estimate_and_says_why_some_are_missing() -> None:
     page = df.replay(columns(uniform=False), ["linucb", "random"], progress=False).table()
-    assert "drawn with unequal propensities" in page
+    assert "unequal propensities" in page
     assert "no replay: arms were not drawn uniformly (propensities 0.2 to 0.5)" in page
     assert [page.count(f" {name} ") for name in ("replay", "ips", "snips", "dr")] == [2, 2, 2, 2]
     few = df.replay(columns(rounds=60), ["linucb"], progress=False).table()
@@ -330,3 +330,26 @@ def test_the_same_seed_gives_the_same_estimates() -> None:
     one, same, other = (df.replay(columns(rounds=150), ["thompson"], seed=s, progress=False).agents for s in (0, 0, 1))
     assert one == same
     assert one != other
+
+
+def test_the_page_on_logs_shows_what_really_comes_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "logs.md").read_text()
+    program = page.split("```python\n")[2].split("```")[0]
+    shown = page.split("answers in a few seconds:\n\n```\n")[1].split("```")[0]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "110")
+    exec(program, {})
+    main(["replay", "log.parquet"])
+    printed = [line.split() for line in capsys.readouterr().out.splitlines() if line.strip()]
+    promised = [line.split() for line in shown.splitlines() if line.strip()]
+    assert len(printed) == len(promised)
+    for line, promise in zip(printed, promised, strict=True):
+        assert len(line) == len(promise)
+        for word, same in zip(line, promise, strict=True):
+            number = same.strip("[],").replace(",", "")
+            if "." in number and number.replace(".", "").isdigit():  # the last digit may depend on the machine
+                assert float(word.strip("[],")) == pytest.approx(float(number), abs=0.005)
+            elif not number.isdigit():
+                assert word == same

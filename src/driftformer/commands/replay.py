@@ -42,7 +42,7 @@ class Replay(Command):
 
     def run(self) -> None:
         from driftformer.logs.replay import replay
-        from driftformer.logs.result import refusals, render
+        from driftformer.logs.result import notes, render
 
         found = replay(self.log, self.agents, uniform=self.uniform, scale=self.scale, seed=self.seed)
-        show(render(found), *refusals(found))
+        show(render(found), *notes(found))

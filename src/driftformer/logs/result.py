@@ -12,10 +12,11 @@ from rich.table import Table
 
 from driftformer.logs.estimators import Estimate
 
-_NOTES = """\
-value: mean reward of a round; samples: matches for replay, effective samples for the others
-replay: the agent in service, learning from its own choices; in a changing world, change would seem quicker
-ips, snips, dr: its choices after learning from the log so far; in a changing world too"""
+_NOTES = (
+    "value: mean reward of a round; samples: matches for replay, effective samples for the others",
+    "replay: the agent in service, learning from its own choices; in a changing world, change would seem quicker",
+    "ips, snips, dr: its choices after learning from the log so far; in a changing world too",
+)
 
 
 @dataclass(frozen=True)
@@ -36,18 +37,16 @@ class Replay:
         """All estimates as plain text; the same in a notebook."""
         page = io.StringIO()
         console = Console(file=page, width=110, force_jupyter=False, force_terminal=False)
-        console.print(render(self), *refusals(self), sep="\n")
+        console.print(render(self), *notes(self), sep="\n")
         return page.getvalue()
 
 
 def render(found: Replay) -> Table:
     """A table with a row for each agent and estimate, the best agent by dr first, then those without a value."""
-    how = "drawn uniformly" if found.uniform else "drawn with unequal propensities"
+    how = "equal propensities" if found.uniform else "unequal propensities"
     table = Table(
         title=f"\n{found.label}: {found.rounds:,} rounds, {found.arms} arms, {how}",
-        caption=_NOTES,
         title_justify="left",
-        caption_justify="left",
         box=SIMPLE_HEAD,
         pad_edge=False,
     )
@@ -55,20 +54,28 @@ def render(found: Replay) -> Table:
     table.add_column("estimate", no_wrap=True)
     for heading in ("value", "95% interval", "samples"):
         table.add_column(heading, justify="right", no_wrap=True)
-    _add(table, "the log itself", {"mean": found.itself})
-    for name in sorted(found.agents, key=lambda name: -_worth(found.agents[name])):
-        _add(table, name, found.agents[name])
+    everything = {"the log itself": {"mean": found.itself}}
+    everything |= dict(sorted(found.agents.items(), key=lambda item: -_worth(item[1])))
+    errors = [of.stderr for estimates in everything.values() for of in estimates.values() if of.stderr is not None]
+    digits = _decimals(max(errors))
+    for name, estimates in everything.items():
+        for place, (kind, of) in enumerate(estimates.items()):
+            value = "–" if of.value is None else f"{of.value:.{digits}f}"
+            low_high = "" if of.interval is None else "[{:.{d}f}, {:.{d}f}]".format(*of.interval, d=digits)
+            samples = f"{of.samples:,.0f}" if of.samples else "–"
+            table.add_row("" if place else name, kind, value, low_high, samples)
+        table.add_section()
     return table
 
 
-def refusals(found: Replay) -> list[str]:
-    """Why estimates are missing, a line for each reason."""
+def notes(found: Replay) -> list[str]:
+    """What the estimates mean, and why some are missing, a line for each reason."""
     missing: dict[str, dict[str, list[str]]] = {}  # reason, agent, estimates
     for name, estimates in found.agents.items():
         for kind, of in estimates.items():
             if of.refused:
                 missing.setdefault(of.refused, {}).setdefault(name, []).append(kind)
-    lines = []
+    lines = list(_NOTES)
     for reason, agents in missing.items():
         kinds, who = ", ".join(next(iter(agents.values()))), ", ".join(agents)
         lines.append(f"no {kinds}{'' if len(agents) == len(found.agents) else f' of {who}'}: {reason}")
@@ -80,15 +87,6 @@ def _worth(estimates: dict[str, Estimate]) -> float:
     return -math.inf if not known or known[0] is None else known[0]
 
 
-def _add(table: Table, name: str, estimates: dict[str, Estimate]) -> None:
-    for place, (kind, of) in enumerate(estimates.items()):
-        digits = 3 if of.stderr is None else decimals(of.stderr)
-        low_high = "" if of.interval is None else "[{:.{d}f}, {:.{d}f}]".format(*of.interval, d=digits)
-        value = "–" if of.value is None else f"{of.value:.{digits}f}"
-        table.add_row("" if place else name, kind, value, low_high, f"{of.samples:,.0f}" if of.samples else "–")
-    table.add_section()
-
-
-def decimals(stderr: float) -> int:
+def _decimals(stderr: float) -> int:
     """As many decimals as show two digits of a standard error."""
     return 3 if not 0 < stderr < math.inf else max(0, 1 - math.floor(math.log10(stderr)))
