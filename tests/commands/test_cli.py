@@ -150,7 +150,7 @@ assert not heavy, heavy
         ("report nowhere", "folder nowhere has no reproduction.json; name the --out of `driftformer reproduce`"),
         ("theory --only sigma3", "check: there is no 'sigma3'; did you mean 'sigma"),
         ("replay log.parquet", "log is 'log.parquet', which cannot be read: No such file or directory"),
-        ("replay", "FILE must be given; see driftformer replay --help"),
+        ("replay", "log must be given; see driftformer replay --help"),
         ("theory --n 9", "n is 9; give a whole number of at least 1 and at most 6"),
         ("bench --problems 100", "problems is 100; give multiples of 64"),
     ],
