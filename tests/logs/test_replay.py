@@ -82,6 +82,27 @@ def test_the_best_arm_is_found_and_valued_by_every_estimate() -> None:
     assert random.samples == pytest.approx(2000)
 
 
+def test_a_log_is_judged_as_a_slow_program_would() -> None:
+    """The uniform policy's weights are known without asking it, and a ridge regression is solved anew in each round."""
+    table = columns("context", 250, uniform=False)
+    arm, reward, seen = table["arm"], table["reward"], np.array(table["context"])
+    weight = 1 / ARMS / table["propensity"]
+    rows = []
+    for context in seen:
+        blocks = np.kron(np.eye(ARMS), np.append(context, 1.0))  # a model for each arm …
+        rows.append(np.hstack([blocks, np.ones((ARMS, 1))]))  # … and what they have in common
+    terms = []
+    for t, offered in enumerate(rows):
+        past = np.array([rows[s][arm[s]] for s in range(t)]).reshape(t, offered.shape[1])
+        expected = offered @ np.linalg.solve(np.eye(offered.shape[1]) + past.T @ past, past.T @ reward[:t])
+        terms.append(expected.mean() + weight[t] * (reward[t] - expected[arm[t]]))
+    found = df.replay(table, ["random"], progress=False).agents["random"]
+    assert found["ips"].value == pytest.approx((weight * reward).mean())
+    assert found["snips"].value == pytest.approx((weight @ reward) / weight.sum())
+    assert found["dr"].value == pytest.approx(np.mean(terms))
+    assert found["dr"].stderr == pytest.approx(np.std(terms, ddof=1) / 250**0.5)
+
+
 def test_an_agent_beside_the_log_learns_from_every_round_and_in_replay_from_its_matches() -> None:
     log = read_log(columns("features"))
     assert learned(log, beside) == T

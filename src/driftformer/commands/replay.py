@@ -35,8 +35,7 @@ class Replay(Command):
     uniform: bool = False
     """All arms on offer were equally likely in every round: a log without propensities will do."""
     scale: bool = False
-    """Features and contexts are raw columns, perhaps with missing numbers: bring them to one scale, by what was seen so
-    far."""
+    """Features and contexts are raw columns, perhaps with missing numbers: standardise them by what was seen so far."""
     seed: Seed = 0
     log_json: LogJson = False
 

@@ -173,7 +173,7 @@ class Columns:
 
     def _none_missing(self, name: str, cells: Any, row_of: Callable[[int], int]) -> None:
         if cells.null_count:
-            place = cells.is_null().to_pylist().index(True)
+            place = int(np.argmax(cells.is_null().to_numpy(zero_copy_only=False)))
             raise self.bad_row(name, row_of(place), "has a missing value; fill it in or leave the row out")
 
 

@@ -210,11 +210,11 @@ def _mask(columns: Columns, row: Array, named: Array, shape: tuple[int, ...]) ->
     for place in np.flatnonzero((named < 0) | (named >= shape[1]))[:1]:
         problem = f"names arm {named[place]}, but there are {shape[1]}; count from 0"
         raise columns.bad_row("offered", row[place], problem)
-    times = np.zeros(shape, np.int64)
-    np.add.at(times, (row, named), 1)
-    for twice in np.flatnonzero(times.max(axis=1) > 1)[:1]:
+    mask = np.zeros(shape, bool)
+    mask[row, named] = True
+    for twice in np.flatnonzero(mask.sum(axis=1) < np.bincount(row, minlength=shape[0]))[:1]:
         raise columns.bad_row("offered", twice, "names an arm twice; name each once")
-    return times > 0
+    return mask
 
 
 def _check_arms(columns: Columns, arm: Array, offered: NDArray[np.bool_]) -> None:
