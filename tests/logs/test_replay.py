@@ -335,6 +335,8 @@ def test_agents_that_cannot_play_a_log_say_why() -> None:
         df.replay(columns(), ["linucb", "linucb@alpha=1"], progress=False)
     with pytest.raises(InputError, match="agents is 'linucb'; give a list"):
         df.replay(columns(), "linucb", progress=False)
+    with pytest.raises(InputError, match="seed is -1; give a whole number"):
+        df.replay(columns(), seed=-1, progress=False)
 
 
 def test_the_table_shows_every_estimate_and_says_why_some_are_missing() -> None:

@@ -23,7 +23,7 @@ from driftformer.agents.propensity import Coins, counted, stated
 from driftformer.agents.registry import check_agent, label, make_agent
 from driftformer.agents.ridge import Ridge, absorb, identity, predict, vector
 from driftformer.agents.rows import put_rows, take_rows
-from driftformer.errors import InputError
+from driftformer.errors import InputError, require_count
 from driftformer.evaluation.progress import Progress
 from driftformer.logs.estimators import Estimate, estimates, mean_of
 from driftformer.logs.read import Log, Round, read_log
@@ -55,6 +55,7 @@ def replay(
     With `uniform`, it needs no propensities: all arms on offer were equally likely. With `scale`, features and contexts
     may be raw columns in any units, with missing values.
     """
+    require_count("seed", seed, 0, 2**63)
     chosen = _agents(agents)
     read = read_log(log, uniform=uniform, scale=scale)
     for name, agent in chosen.items():
