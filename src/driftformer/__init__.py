@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from driftformer.environments.nonstationarity import nonstationarity
     from driftformer.evaluation.evaluate import evaluate
     from driftformer.evaluation.result import Result, load_result
+    from driftformer.logs.replay import replay
     from driftformer.problem import Observation, Traits, Truth
     from driftformer.simulation.rollout import rollout
 
@@ -33,6 +34,7 @@ _WHERE = {
     "make_agent": "agents.registry",
     "nonstationarity": "environments.nonstationarity",
     "register_agent": "agents.registry",
+    "replay": "logs.replay",
     "rollout": "simulation.rollout",
 }
 
@@ -50,6 +52,7 @@ __all__ = [
     "nonstationarity",
     "register_agent",
     "register_environment",
+    "replay",
     "rollout",
 ]
 

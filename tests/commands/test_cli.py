@@ -83,7 +83,9 @@ def test_bench_measures_each_agent_and_size(capsys: pytest.CaptureFixture[str]) 
     assert len(rows) == 2
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["list"], ["evaluate", "--help"], ["evaluate", "high", "--help"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["list"], ["evaluate", "--help"], ["evaluate", "high", "--help"], ["replay", "--help"]]
+)
 def test_help_and_list_come_without_torch(arguments: list[str]) -> None:
     """That is what makes them answer within a second."""
     script = f"""
@@ -147,6 +149,8 @@ assert not heavy, heavy
         ("reproduce --scale huge", "scale: there is no 'huge'; choose from paper, quick"),
         ("report nowhere", "folder nowhere has no reproduction.json; name the --out of `driftformer reproduce`"),
         ("theory --only sigma3", "check: there is no 'sigma3'; did you mean 'sigma"),
+        ("replay log.parquet", "log is 'log.parquet', which cannot be read: No such file or directory"),
+        ("replay", "log must be given; see driftformer replay --help"),
         ("theory --n 9", "n is 9; give a whole number of at least 1 and at most 6"),
         ("bench --problems 100", "problems is 100; give multiples of 64"),
     ],

@@ -11,11 +11,14 @@ from driftformer.commands.export import Export
 from driftformer.commands.list import List
 from driftformer.commands.options import Command
 from driftformer.commands.pretrain import Card, Pretrain
+from driftformer.commands.replay import Replay
 from driftformer.commands.reproduce import Rates, Report, Reproduce
 from driftformer.commands.show import Show
 from driftformer.commands.sweep import Sweep
 from driftformer.commands.theory import Theory
 
-_KINDS = (List, Evaluate, Sweep, Reproduce, Report, Rates, Theory, Show, Collect, Pretrain, Card, Export, Bench)
+_KINDS = (
+    *(List, Evaluate, Sweep, Replay, Reproduce, Report, Rates, Theory, Show, Collect, Pretrain, Card, Export, Bench),
+)
 
 COMMANDS: dict[str, type[Command]] = {kind.__name__.lower(): kind for kind in _KINDS}

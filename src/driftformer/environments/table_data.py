@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from driftformer.errors import LARGEST, InputError, shown, unknown_name
 from driftformer.storage.fingerprint import identify
+from driftformer.storage.tables import read_table
 
 Array = NDArray[Any]
 
@@ -202,28 +203,7 @@ def _cells(column: Any, label: str, name: str) -> Array:
 
 
 def _read(path: Path, asked: str) -> Any:
-    """The table in a file, as pyarrow's."""
-    import pyarrow as pa
-    from pyarrow import csv, parquet
-
-    kind = path.suffix.lower()
-    if kind not in (".csv", ".parquet"):
-        if path.suffix or path.exists():
-            raise InputError(f"data is {shown(asked)}; give a .csv or .parquet file")
+    """The table in a file, as pyarrow's; `asked` may be a built-in table's name with a slip in it."""
+    if not path.suffix and not path.exists():
         raise unknown_name("data", asked, (*SCIKIT_LEARN, *RIVER, "FILE.csv", "FILE.parquet"))
-    try:
-        with path.open("rb") as file:
-            start = file.read(4096)
-        is_parquet = start.startswith(b"PAR1")
-        if kind == ".parquet" and is_parquet:
-            return parquet.ParquetFile(path).read()
-        if kind == ".csv" and b"\0" not in start and not is_parquet:
-            options = csv.ReadOptions(use_threads=False)  # then errors name the row
-            return csv.read_csv(path, options, convert_options=csv.ConvertOptions(strings_can_be_null=True))
-    except OSError as error:
-        reason = error.strerror or str(error).splitlines()[0]
-        raise InputError(f"data is {shown(asked)}, which cannot be read: {reason}; check the file") from None
-    except pa.ArrowException as error:
-        raise InputError(f"data is {path.name}, which is no valid {kind} file: {str(error).splitlines()[0]}") from None
-    actual = "Parquet" if is_parquet else "binary" if b"\0" in start else "not Parquet"
-    raise InputError(f"data is {path.name}, but its content is {actual}; give it the right name")
+    return read_table(path, "data")

@@ -90,15 +90,17 @@ class QueryPolicy(PreTrainedModel):  # type: ignore[no-untyped-call]
 
         Called with every layer, but in some versions of transformers not with the whole.
         """
-        if module in (self.trust, self.weigh, self.head, self.dare[2]):
-            assert isinstance(module, nn.Linear)
-            nn.init.zeros_(module.weight)
-            nn.init.zeros_(module.bias)
+        last = self.dare[2]
+        assert isinstance(last, nn.Linear)
+        for layer in (self.trust, self.weigh, self.head, last):
+            if module is layer:
+                nn.init.zeros_(layer.weight)
+                nn.init.zeros_(layer.bias)
         with torch.no_grad():
             if module is self.trust:
-                module.bias.view(2, MEMBERS)[:, _AT_REST] = 4
-            if module is self.dare[2]:
-                module.bias.copy_(torch.tensor(_START).log())
+                self.trust.bias.view(2, MEMBERS)[:, _AT_REST] = 4
+            if module is last:
+                last.bias.copy_(torch.tensor(_START).log())
 
     @classmethod
     def from_pretrained(cls, *source: Any, **options: Any) -> Any:
@@ -117,8 +119,8 @@ class QueryPolicy(PreTrainedModel):  # type: ignore[no-untyped-call]
         for block in self.blocks:
             hidden = block(hidden, offered)
         correction, doubt = self.head(self.norm(hidden)).unbind(-1)  # [N, A] each
-        means, by_member, in_noise = arms.unflatten(-1, (3, MEMBERS)).unbind(2)  # [N, A, M] each
-        believed, doubted = self.trust(setting).unflatten(-1, (2, MEMBERS)).softmax(dim=-1).unsqueeze(2).unbind(1)
+        means, by_member, in_noise = arms.reshape(*arms.shape[:2], 3, MEMBERS).unbind(2)  # [N, A, M] each
+        believed, doubted = self.trust(setting).view(-1, 2, 1, MEMBERS).softmax(dim=-1).unbind(1)
         mean = (believed * means).sum(-1) + correction + (self.weigh(setting).unsqueeze(1) * facts).sum(-1)
         doubt = ((doubted * by_member).sum(-1).clamp(min=0) + _LEAST).log() + doubt.clamp(-4, 4)
         deviation = doubt.exp()

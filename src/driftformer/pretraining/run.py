@@ -24,6 +24,7 @@ from driftformer.errors import InputError, require_count, require_real
 from driftformer.models.checkpoints import Policy, new_policy, policy_sizes, read_policy, save_policy
 from driftformer.models.configuration import PolicyConfig, tokens_in
 from driftformer.models.incontext import InContextPolicy, placed
+from driftformer.models.query import QueryPolicy
 from driftformer.policies import TRAINING, digest_of, folder_of
 from driftformer.pretraining.data import FreshData, OwnRollouts, TrainingData
 from driftformer.pretraining.dataset import StoredData
@@ -159,10 +160,9 @@ class _Run:
         self._player = player_of(self._policy)
         if not on_cpu:
             torch.set_float32_matmul_precision("high")
-            query = recipe.form == "query"
-            blocks = self._policy.blocks if query else getattr(self._policy.backbone, "h", [])
-            for block in blocks:  # one block's code for all
-                block.compile(dynamic=query)
+            policy, query = self._policy, recipe.form == "query"
+            for block in policy.blocks if isinstance(policy, QueryPolicy) else getattr(policy.backbone, "h", []):
+                block.compile(dynamic=query)  # one block's code for all
         self._model = self._accelerator.prepare(self._policy)
         self._loop = self._make_loop(earlier)
         self._meter = Meter()

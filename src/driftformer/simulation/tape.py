@@ -50,9 +50,16 @@ class Tape(Laid):
         def some(held: Tensor) -> Tensor:
             return held[first : first + count]
 
-        offered = None if self.offered is None else some(self.offered)
-        kept = {name: some(getattr(self, name)) for name in ("features", "values", "spread", "noise")}
-        return replace(self, **kept, offered=offered, observations=(), truths=())
+        return replace(
+            self,
+            features=some(self.features),
+            values=some(self.values),
+            offered=None if self.offered is None else some(self.offered),
+            observations=(),
+            truths=(),
+            spread=some(self.spread),
+            noise=some(self.noise),
+        )
 
     def repeat(self, count: int) -> Tape:
         """Every problem several times, one copy of all after the other; privileged agents are not told of them."""

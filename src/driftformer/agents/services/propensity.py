@@ -65,15 +65,15 @@ def drawn(likely: Tensor, uniform: Tensor) -> Tensor:
     return (uniform.double().unsqueeze(1) * ends[:, -1:] >= ends).sum(dim=1)
 
 
-def counted(agent: Agent, state: Any, observation: Observation, seed: int, number: int) -> Tensor:
-    """The shares `[B, A]` of many draws; `state` stays as it is."""
+def counted(agent: Agent, state: Any, observation: Observation, seed: int, number: int, draws: int = DRAWS) -> Tensor:
+    """The shares `[B, A]` of many draws, a multiple of 100; `state` stays as it is."""
     batch, arms, _ = observation.action_set.shape
     shares = torch.zeros(batch, arms, dtype=observation.action_set.dtype)
     for row in range(batch):
         rows = torch.full((_AT_ONCE,), row)
         offered = None if observation.offered is None else observation.offered[rows]
         seen = Observation(observation.action_set[rows], offered)
-        for part in range(DRAWS // _AT_ONCE):
+        for part in range(draws // _AT_ONCE):
             coins = Coins(seed, number, _AT_ONCE, shares.dtype, f"count {row} {part}")
             arm, _ = agent.act(take_rows(state, rows), seen, coins)
             shares[row] += torch.bincount(arm, minlength=arms)

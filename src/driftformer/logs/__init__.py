@@ -1,0 +1,1 @@
+"""Logged decisions: what agents would have earned in a system that somebody else was running."""
