@@ -9,10 +9,9 @@ import torch
 from torch import Tensor
 
 from driftformer.agents.base import ProblemShape, ValueInfo, choose
-from driftformer.agents.linucb import LinUCB
-from driftformer.agents.ridge import Ridge, absorb, inner, predict, require_ridge
+from driftformer.agents.linucb import LinUCB, Ridge, absorb, inner, predict, require_ridge
 from driftformer.errors import require_real
-from driftformer.problem import Observation
+from driftformer.problem import Observation, pick
 from driftformer.randomness import Stream
 
 
@@ -55,10 +54,11 @@ class EpsilonGreedy:
         return Greedy(self.ridge).init(shape)
 
     def act(self, state: Ridge, observation: Observation, rng: Stream) -> tuple[Tensor, ValueInfo]:
-        arm, info = Greedy(self.ridge).act(state, observation, rng)
+        estimates = inner(observation.action_set, state.theta)  # [B, A]
         chance = rng.uniform(2)  # [B, 2] whether to explore, and where
-        arm = torch.where(chance[:, 0] < self.epsilon, observation.drawn(chance[:, 1]), arm)
-        return arm, ValueInfo(info.values, arm)
+        explore = chance[:, 0] < self.epsilon
+        arm = torch.where(explore, observation.drawn(chance[:, 1]), observation.best(estimates))
+        return arm, ValueInfo(estimates, pick(estimates, arm))
 
     def update(self, state: Ridge, observation: Observation, arm: Tensor, reward: Tensor, info: ValueInfo) -> Ridge:
         return Greedy(self.ridge).update(state, observation, arm, reward, info)

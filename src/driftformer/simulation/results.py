@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load, save
 
-from driftformer.agents.ridge import LONG
+from driftformer.agents.linucb import LONG
 from driftformer.errors import InputError
 from driftformer.randomness import CHUNK, Chunk
 from driftformer.simulation.rollout import ChunkRegret
