@@ -61,11 +61,11 @@ def teacher_distribution(
 
 
 @torch.no_grad()
-def policy_distribution(policy: InContextPolicy, trajectories: Trajectories, at_once: int = 64) -> Tensor:
+def policy_distribution(policy: InContextPolicy, trajectories: Trajectories) -> Tensor:
     """Log-probabilities of a policy along recorded histories, `[P, T, A]`."""
     parts, features = [], trajectories.on_offer.features
     every = torch.arange(len(trajectories.arms), device=trajectories.arms.device)
-    for rows in torch.split(every, at_once):
+    for rows in torch.split(every, 64):
         logits = policy(features[rows], trajectories.arms[rows], trajectories.rewards[rows])
         parts.append(logits.float().log_softmax(dim=2))
     return torch.cat(parts)
