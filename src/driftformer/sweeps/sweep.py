@@ -33,8 +33,8 @@ from driftformer.evaluation.progress import Progress, rounds_by_agent
 from driftformer.plots import sweeps as figures
 from driftformer.simulation.engines import Engine, opened
 from driftformer.simulation.numbers import number
-from driftformer.storage.events import EVENTS, sitting
-from driftformer.storage.files import is_partial, tidy, write_atomically, write_json
+from driftformer.storage.events import sitting
+from driftformer.storage.files import require_new_folder, tidy, write_atomically, write_json
 from driftformer.sweeps.grid import OPTION, Grid
 
 ABOUT = "sweep.json"
@@ -67,7 +67,8 @@ def sweep(
     """Compute what is missing and write the table; `workers`, `engine` and `address` are those of `evaluate`."""
     require_count("runs", runs)
     require_count("seed", seed, 0, most=2**63)
-    _check_folder(out)
+    if not (out / ABOUT).exists():
+        require_new_folder(out, "sweep")
     tidy(out)
     missing: Counter[str] = Counter()  # rounds, by agent
     chunks = 0
@@ -108,15 +109,6 @@ def sweep(
     write_json(out / ABOUT, asked)
     write_table(found, out / TABLE)
     return found
-
-
-def _check_folder(out: Path) -> None:
-    """Refuse a folder that holds something else."""
-    if out.exists() and not out.is_dir():
-        raise InputError(f"out is '{out}', which is a file; name a folder")
-    foreign = (path for path in out.glob("*") if path.name != EVENTS and not is_partial(path))
-    if not (out / ABOUT).exists() and any(foreign):
-        raise InputError(f"out is '{out}', which is not empty and holds no sweep; name a new or empty folder")
 
 
 def _plan(grid: Grid, settings: Mapping[str, Any], out: Path, runs: int, seed: int, stored: bool = True) -> Plan:
