@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from driftformer.agents.base import Agent, ProblemShape, ValueInfo
-from driftformer.agents.reference import NoState
 from driftformer.agents.registry import label, make_agent
 from driftformer.logs.estimators import estimates
 from driftformer.logs.read import Round
@@ -46,10 +45,10 @@ class Fixed:
     name: ClassVar[str] = "fixed"
     learns: ClassVar[bool] = False
 
-    def init(self, shape: ProblemShape) -> NoState:
-        return NoState()
+    def init(self, shape: ProblemShape) -> None:
+        """There is nothing to remember."""
 
-    def act(self, state: NoState, observation: Observation, rng: Stream) -> tuple[Tensor, ValueInfo]:
+    def act(self, state: None, observation: Observation, rng: Stream) -> tuple[Tensor, ValueInfo]:
         values = observation.action_set @ WEIGHTS.roll(1) * self.sharpness  # [B, A] roughly, but not quite, what pays
         arm = (values + standard_gumbel(rng.uniform(values.shape[1]))).argmax(dim=1)
         return arm, ValueInfo(values, arm)
@@ -57,8 +56,7 @@ class Fixed:
     def probabilities(self, observation: Observation, info: ValueInfo) -> Tensor:
         return info.values.softmax(dim=1)
 
-    def update(self, state: NoState, observation: Observation, arm: Tensor, reward: Tensor, info: ValueInfo) -> NoState:
-        return state
+    def update(self, state: None, observation: Observation, arm: Tensor, reward: Tensor, info: ValueInfo) -> None: ...
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,12 @@ class Observation:
 
     def best(self, values: Tensor) -> Tensor:
         """The offered arm with the highest value, `[B]`, from values `[B, A]`."""
-        return self.masked(values).argmax(dim=1)
+        return self.choose(values)[0]
+
+    def choose(self, values: Tensor) -> tuple[Tensor, Tensor]:
+        """The offered arm with the highest value, and that value, `[B]` each."""
+        value, arm = self.masked(values).max(dim=1)
+        return arm, value
 
     def masked(self, values: Tensor) -> Tensor:
         """The same values, minus infinity for arms that are not on offer."""

@@ -9,8 +9,8 @@ import torch
 from reliability.long_runs import AGENTS, BOUND, faults, play
 
 from driftformer.agents.base import ProblemShape
+from driftformer.agents.linucb import LONG
 from driftformer.agents.registry import make_agent
-from driftformer.agents.ridge import LONG
 from driftformer.errors import InputError
 from driftformer.problem import Observation
 from driftformer.randomness import Randomness

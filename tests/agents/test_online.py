@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from driftformer.agents.base import ProblemShape
-from driftformer.agents.reference import NoInfo, NoState
+from driftformer.agents.reference import NoInfo
 from driftformer.agents.registry import AGENTS, ALIASES, make_agent
 from driftformer.agents.services.online import Online, OnlineMany, online
 from driftformer.agents.services.propensity import Coins
@@ -266,15 +266,14 @@ class Drawing:
     learns: ClassVar[bool] = False
     drawn: ClassVar[list[float]] = []
 
-    def init(self, shape: ProblemShape) -> NoState:
-        return NoState()
+    def init(self, shape: ProblemShape) -> None:
+        """There is nothing to remember."""
 
-    def act(self, state: NoState, observation: Observation, rng: Stream) -> tuple[torch.Tensor, NoInfo]:
+    def act(self, state: None, observation: Observation, rng: Stream) -> tuple[torch.Tensor, NoInfo]:
         self.drawn.append(float(rng.uniform()[0]))
         return torch.zeros(len(observation.action_set), dtype=torch.long), NoInfo()
 
-    def update(self, state: NoState, observation: Observation, arm: Any, reward: Any, info: NoInfo) -> NoState:
-        return state
+    def update(self, state: None, observation: Observation, arm: Any, reward: Any, info: NoInfo) -> None: ...
 
 
 def test_every_question_to_an_agent_has_random_numbers_of_its_own(tmp_path: Path) -> None:

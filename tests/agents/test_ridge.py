@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from driftformer.agents.base import ProblemShape, pick
+from driftformer.agents.base import ProblemShape
+from driftformer.agents.linucb import Ridge
 from driftformer.agents.registry import make_agent
-from driftformer.agents.ridge import Ridge, RootRidge
+from driftformer.agents.thompson import RootRidge
 from driftformer.environments.registry import make_env
+from driftformer.problem import pick
 from driftformer.randomness import Randomness
 from tests.plain import PlainRidge
 

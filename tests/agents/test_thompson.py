@@ -6,8 +6,7 @@ import numpy as np
 import torch
 
 from driftformer.agents.base import ProblemShape
-from driftformer.agents.ridge import draw
-from driftformer.agents.thompson import Thompson
+from driftformer.agents.thompson import Thompson, draw
 from driftformer.problem import Observation
 from driftformer.randomness import Randomness
 from tests.plain import PlainRidge

@@ -14,8 +14,8 @@ from driftformer.environments.linear import LinearBandit
 from driftformer.environments.per_problem import CosineWithin
 from driftformer.errors import InputError
 from driftformer.evaluation.card import render, write_card
-from driftformer.evaluation.teacher import measure_closeness
 from driftformer.policies import shipped
+from driftformer.pretraining.imitation import measure_closeness
 from driftformer.pretraining.recipes import recipe_of
 from driftformer.pretraining.run import train
 from driftformer.randomness import one_thread

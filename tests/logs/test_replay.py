@@ -14,8 +14,8 @@ import torch
 from pyarrow import csv, parquet
 
 import driftformer as df
+from driftformer.agents.linucb import Ridge
 from driftformer.agents.registry import AGENTS, label, make_agent
-from driftformer.agents.ridge import Ridge
 from driftformer.cli import main
 from driftformer.errors import InputError
 from driftformer.logs.read import Log, read_log

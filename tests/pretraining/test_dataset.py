@@ -144,7 +144,7 @@ def test_a_dataset_of_another_kind_is_refused(tmp_path: Path) -> None:
         StoredData(folder, recipe_of("tiny", labels="linucb"), 4, torch.device("cpu"), Part(8))
     with pytest.raises(InputError, match="holds no dataset"):
         stream(tmp_path)
-    with pytest.raises(InputError, match="a file or a folder with other things"):
+    with pytest.raises(InputError, match="not empty and holds no dataset; name a new or empty folder"):
         make(tmp_path)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -96,10 +96,8 @@ def test_a_collection_is_that_of_the_local_engine(
 
 def test_a_sweep_is_that_of_the_local_engine(crew: RayEngine, tmp_path: Path) -> None:
     vary = {"b": [0.0, 0.1], "agent.alpha": [1, 2], "horizon": 10}
-    grid = make_grid("high", ["linucb", "random"], vary)
-    here, there = (
-        sweep(grid, tmp_path / name, runs=100, engine=engine) for name, engine in (("here", "local"), ("there", crew))
-    )
+    grid = replace(make_grid("high", ["linucb", "random"], vary), runs=100)
+    here, there = (sweep(grid, tmp_path / name, engine=engine) for name, engine in (("here", "local"), ("there", crew)))
     speed = "rounds_per_cpu_second"
     assert [{**row, speed: 0} for row in here] == [{**row, speed: 0} for row in there]
     assert len(there) == 6

@@ -112,7 +112,7 @@ def test_chunks_of_an_earlier_format_are_refused_though_their_config_is_gone(tmp
 
 def test_a_folder_of_other_things_is_refused(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("precious")
-    with pytest.raises(InputError, match="not empty and holds no results; name a new or empty one"):
+    with pytest.raises(InputError, match="not empty and holds no results; name a new or empty folder"):
         run(tmp_path)
     with pytest.raises(InputError, match="which is a file; name a folder"):
         run(tmp_path / "thesis.tex")

@@ -14,7 +14,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import driftformer as df
-from driftformer.agents.reference import NoState
 from driftformer.agents.registry import AGENTS
 from driftformer.environments import drift
 from driftformer.environments.registry import PRESETS
@@ -131,18 +130,16 @@ class Broken:
     name: typing.ClassVar[str] = "broken"
     learns: typing.ClassVar[bool] = True
 
-    def init(self, shape: object) -> NoState:
-        return NoState()
+    def init(self, shape: object) -> None: ...
 
-    def act(self, state: NoState, observation: df.Observation, rng: object) -> tuple[torch.Tensor, typing.Any]:
+    def act(self, state: None, observation: df.Observation, rng: object) -> tuple[torch.Tensor, typing.Any]:
         batch = len(observation.action_set)
         arm = torch.zeros(batch, dtype=torch.long)
         arms = {"shape": arm[:3], "range": arm + 99, "type": arm.float(), "nan": arm}
         value = torch.full((batch,), float("nan" if self.fault == "nan" else "1"))
         return arms[self.fault], types.SimpleNamespace(auxiliary_value=value)
 
-    def update(self, state: NoState, *rest: object) -> NoState:
-        return state
+    def update(self, *rest: object) -> None: ...
 
 
 @pytest.mark.parametrize("fault", ["shape", "range", "type", "nan"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,9 @@ from driftformer.sweeps.sweep import cell_name, draw, read_table, sweep
 SMALL = {"horizon": 8, "dim": 3, "arms": 3}
 
 
-def grid_of(agents: tuple[str, ...] = ("linucb", "random"), **vary: object) -> Grid:
-    return make_grid("high", agents, {**SMALL, **{name.replace("agent_", "agent."): v for name, v in vary.items()}})
+def grid_of(runs: int, agents: tuple[str, ...] = ("linucb", "random"), seed: int = 0, **vary: object) -> Grid:
+    grid = make_grid("high", agents, {**SMALL, **{name.replace("agent_", "agent."): v for name, v in vary.items()}})
+    return replace(grid, runs=runs, seed=seed)
 
 
 def chunk_times(out: Path) -> dict[str, int]:
@@ -25,7 +27,7 @@ def chunk_times(out: Path) -> dict[str, int]:
 
 
 def test_a_row_has_the_numbers_of_an_evaluation_of_its_own(tmp_path: Path) -> None:
-    rows = sweep(grid_of(b=[0.0, 0.1], agent_alpha=[0.5, 2]), tmp_path, runs=100, seed=3)
+    rows = sweep(grid_of(100, seed=3, b=[0.0, 0.1], agent_alpha=[0.5, 2]), tmp_path)
     assert len(rows) == 2 * 3
     row = next(row for row in rows if row["b"] == 0.1 and row["agent.alpha"] == 0.5)
     alone = df.evaluate(df.make_env("high", b=0.1, **SMALL), ["linucb@alpha=0.5"], runs=100, seed=3)
@@ -39,18 +41,18 @@ def test_a_row_has_the_numbers_of_an_evaluation_of_its_own(tmp_path: Path) -> No
 
 
 def test_agents_without_a_varied_option_play_once_in_each_cell(tmp_path: Path) -> None:
-    rows = sweep(grid_of(b=[0.0, 0.1], agent_alpha=[0.5, 2]), tmp_path, runs=10)
+    rows = sweep(grid_of(10, b=[0.0, 0.1], agent_alpha=[0.5, 2]), tmp_path)
     assert [row["agent.alpha"] for row in rows if row["agent"] == "random"] == [None, None]
 
 
 def test_a_second_call_computes_only_what_is_missing(tmp_path: Path) -> None:
-    first = sweep(grid_of(b=[0.0, 0.1]), tmp_path, runs=70)
+    first = sweep(grid_of(70, b=[0.0, 0.1]), tmp_path)
     before = chunk_times(tmp_path)
-    assert sweep(grid_of(b=[0.0, 0.1]), tmp_path, runs=70) == first
+    assert sweep(grid_of(70, b=[0.0, 0.1]), tmp_path) == first
     assert chunk_times(tmp_path) == before
     victim = sorted(path for path in before if "random" in path)[0]
     (tmp_path / victim).unlink()
-    more = sweep(grid_of(b=[0.0, 0.05, 0.1]), tmp_path, runs=70)
+    more = sweep(grid_of(70, b=[0.0, 0.05, 0.1]), tmp_path)
     after = chunk_times(tmp_path)
     assert {path for path in before if after[path] != before[path]} == {victim}
     assert [row["b"] for row in more] == [0.0, 0.0, 0.05, 0.05, 0.1, 0.1]
@@ -62,21 +64,21 @@ def test_a_second_call_computes_only_what_is_missing(tmp_path: Path) -> None:
 def test_a_folder_of_other_things_is_refused(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("precious")
     with pytest.raises(InputError, match="is not empty and holds no sweep"):
-        sweep(grid_of(b=[0.0, 0.1]), tmp_path, runs=10)
+        sweep(grid_of(10, b=[0.0, 0.1]), tmp_path)
 
 
 def test_a_cell_that_cannot_be_is_refused_before_anything_is_computed(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="arms is 0"):
-        sweep(make_grid("high", ["random"], {"arms": [3, 0]}), tmp_path / "X", runs=10)
+        sweep(make_grid("high", ["random"], {"arms": [3, 0]}), tmp_path / "X")
     assert not (tmp_path / "X").exists()
 
 
 def test_one_varied_field_gives_lines_and_two_a_heatmap(tmp_path: Path) -> None:
-    line, heat = grid_of(agent_alpha=[0.5, 2]), grid_of(b=[0.0, 0.1], agent_alpha=[0.5, 2], arm_mode=["fixed"])
-    three = grid_of(b=[0.0, 0.1], arm_mode=["fixed", "resampled"], agent_alpha=[0.5, 2])
-    words = grid_of(arm_mode=["fixed", "resampled"])
+    line, heat = grid_of(3, agent_alpha=[0.5, 2]), grid_of(3, b=[0.0, 0.1], agent_alpha=[0.5, 2], arm_mode=["fixed"])
+    three = grid_of(3, b=[0.0, 0.1], arm_mode=["fixed", "resampled"], agent_alpha=[0.5, 2])
+    words = grid_of(3, arm_mode=["fixed", "resampled"])
     for name, grid in (("line", line), ("heat", heat), ("three", three), ("words", words)):
-        draw(grid, sweep(grid, tmp_path / name, runs=3), tmp_path / f"{name}.svg")
+        draw(grid, sweep(grid, tmp_path / name), tmp_path / f"{name}.svg")
     texts = {name: (tmp_path / f"{name}.svg").read_text() for name in ("line", "heat", "three", "words")}
     assert "<image" in texts["heat"]
     assert "<image" not in texts["line"]
@@ -90,10 +92,8 @@ def test_a_grid_from_a_file_is_that_of_the_flags(tmp_path: Path) -> None:
         "environment: high\nagents: [linucb, thompson]\nvary:\n  horizon: 50\n  b: [0, 1e-2]\n  agent.alpha: [1, 2]\n"
         "runs: 7\nseed: 3\n"
     )
-    asked = read_file(tmp_path / "grid.yaml")
-    flags = read_flags(["horizon=50", "b=0,0.01", "agent.alpha=1,2"])
-    assert asked.grid == make_grid("high", ["linucb", "thompson"], flags)
-    assert (asked.runs, asked.seed) == (7, 3)
+    flags = make_grid("high", ["linucb", "thompson"], read_flags(["horizon=50", "b=0,0.01", "agent.alpha=1,2"]))
+    assert read_file(tmp_path / "grid.yaml") == replace(flags, runs=7, seed=3)
 
 
 @pytest.mark.parametrize(
@@ -169,18 +169,18 @@ def test_the_command_writes_table_and_figures_and_takes_files(
 
 
 def test_damage_in_the_last_cell_is_found_before_anything_is_computed_or_changed(tmp_path: Path) -> None:
-    sweep(grid_of(b=[0.0, 0.1]), tmp_path, runs=10)
+    sweep(grid_of(10, b=[0.0, 0.1]), tmp_path)
     about = (tmp_path / "sweep.json").read_bytes()
     victim = sorted(path for path in tmp_path.rglob("*.safetensors") if "b=0.1" in str(path))[0]
     victim.write_bytes(victim.read_bytes()[:-3])
     before = chunk_times(tmp_path)
     with pytest.raises(InputError, match=victim.name):
-        sweep(grid_of(b=[0.0, 0.05, 0.1], agents=("linucb", "random", "thompson")), tmp_path, runs=10)
+        sweep(grid_of(10, b=[0.0, 0.05, 0.1], agents=("linucb", "random", "thompson")), tmp_path)
     assert chunk_times(tmp_path) == before
     assert (tmp_path / "sweep.json").read_bytes() == about, "the table is still that of the earlier grid"
 
 
 def test_an_agent_that_cannot_be_made_leaves_no_folder(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="alpha"):
-        sweep(grid_of(b=[0.0, 0.1], agent_alpha=[1.0, -2.0]), tmp_path / "new", runs=10)
+        sweep(grid_of(10, b=[0.0, 0.1], agent_alpha=[1.0, -2.0]), tmp_path / "new")
     assert not (tmp_path / "new").exists()

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from driftformer.errors import InputError
-from driftformer.problem import Observation, Truth, pick
+from driftformer.problem import Observation, Truth
 from driftformer.randomness import Stream
 
 
@@ -118,15 +118,10 @@ class ValueInfo:
     """What an agent that compares one value for each arm hands on."""
 
     values: Tensor  # [B, A]
-    arm: Tensor  # [B]
-
-    @property
-    def auxiliary_value(self) -> Tensor:
-        """The value of the chosen arm, `[B]`."""
-        return pick(self.values, self.arm)
+    auxiliary_value: Tensor  # [B] the value of the chosen arm
 
 
 def choose(observation: Observation, values: Tensor) -> tuple[Tensor, ValueInfo]:
     """The offered arm with the highest value."""
-    arm = observation.best(values)
-    return arm, ValueInfo(values, arm)
+    arm, value = observation.choose(values)
+    return arm, ValueInfo(values, value)

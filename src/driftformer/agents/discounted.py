@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from driftformer.agents.base import ProblemShape, ValueInfo, choose
-from driftformer.agents.ridge import identity, inner, require_ridge, vector
+from driftformer.agents.linucb import identity, inner, require_ridge, vector
 from driftformer.errors import require_real
 from driftformer.problem import Observation
 from driftformer.randomness import Stream

@@ -23,8 +23,8 @@ from typing import ClassVar, Literal, get_args
 import torch
 from torch import Tensor
 
-from driftformer.agents.base import ProblemShape
-from driftformer.agents.ucb import Counts, IndexInfo, begin, choose_kl_bound, count, log_rounds, no_features
+from driftformer.agents.base import ProblemShape, ValueInfo
+from driftformer.agents.ucb import Counts, begin, count, kl_bound, log_rounds, no_features
 from driftformer.errors import InputError, require_choice, require_count, require_real
 from driftformer.problem import Observation, pick, place_of, take
 from driftformer.randomness import Stream
@@ -78,11 +78,11 @@ class GLRKLUCB:
         none = torch.zeros(shape.batch, dtype=torch.long, device=shape.device)
         return GLRState(counts, counts.plays.clone(), sums, none, none.bool(), none.bool(), shape.horizon)
 
-    def act(self, state: GLRState, observation: Observation, rng: Stream) -> tuple[Tensor, IndexInfo]:
-        arm, info = choose_kl_bound(observation, state.counts, log_rounds(state.age).mul_(self.c))
+    def act(self, state: GLRState, observation: Observation, rng: Stream) -> tuple[Tensor, ValueInfo]:
+        index = kl_bound(state.counts, log_rounds(state.age).mul_(self.c))  # [B, A]
         forced, turn = self._forced(state, observation)
-        arm = torch.where(forced, turn, arm)
-        return arm, IndexInfo(info.values, arm, info.most)
+        arm = torch.where(forced, turn, observation.best(index))
+        return arm, ValueInfo(index, pick(index, arm).clamp_max_(1))
 
     def _forced(self, state: GLRState, observation: Observation) -> tuple[Tensor, Tensor]:
         """Whether the round is forced, and the arm whose turn it is, `[B]` each."""
@@ -95,7 +95,7 @@ class GLRKLUCB:
         return forced if observation.offered is None else forced & pick(observation.offered, turn), turn
 
     def update(
-        self, state: GLRState, observation: Observation, arm: Tensor, reward: Tensor, info: IndexInfo
+        self, state: GLRState, observation: Observation, arm: Tensor, reward: Tensor, info: ValueInfo
     ) -> GLRState:
         counts = count(state.counts, arm, reward.clamp(0.0, 1.0))
         state.age.add_(1)

@@ -10,10 +10,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from driftformer.agents.base import ProblemShape, ValueInfo, choose
-from driftformer.agents.linucb import LinUCB
-from driftformer.agents.ridge import Ridge, absorb, inner, predict, require_ridge
+from driftformer.agents.linucb import LinUCB, Ridge, absorb, inner, predict, require_ridge
 from driftformer.errors import require_real
-from driftformer.problem import Observation
+from driftformer.problem import Observation, pick
 from driftformer.randomness import Stream
 
 
@@ -56,10 +55,11 @@ class EpsilonGreedy:
         return Greedy(self.ridge).init(shape)
 
     def act(self, state: Ridge, observation: Observation, rng: Stream) -> tuple[Tensor, ValueInfo]:
-        arm, info = Greedy(self.ridge).act(state, observation, rng)
+        estimates = inner(observation.action_set, state.theta)  # [B, A]
         chance = rng.uniform(2)  # [B, 2] whether to explore, and where
-        arm = torch.where(chance[:, 0] < self.epsilon, observation.drawn(chance[:, 1]), arm)
-        return arm, ValueInfo(info.values, arm)
+        explore = chance[:, 0] < self.epsilon
+        arm = torch.where(explore, observation.drawn(chance[:, 1]), observation.best(estimates))
+        return arm, ValueInfo(estimates, pick(estimates, arm))
 
     def probabilities(self, observation: Observation, info: ValueInfo) -> Tensor:
         """How likely it was to play each arm, `[B, A]`."""

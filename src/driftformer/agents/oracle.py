@@ -15,8 +15,9 @@ import torch
 from torch import Tensor
 
 from driftformer.agents.base import ProblemShape, ValueInfo
-from driftformer.agents.ridge import RootRidge, absorb_root, draw, identity, inner, vector
+from driftformer.agents.linucb import identity, inner, vector
 from driftformer.agents.rows import restart
+from driftformer.agents.thompson import RootRidge, absorb_root, draw
 from driftformer.errors import require_choice, require_real
 from driftformer.problem import LinearTruth, Observation, Traits, Truth
 from driftformer.randomness import Stream
@@ -76,8 +77,8 @@ class Oracle:
         else:
             width = torch.bmm(action_set, posterior.root).square().sum(-1).sqrt() * noise  # [B, A]
             scores = inner(action_set, posterior.theta) * scale + self.alpha * width * scale.abs()
-        arm = observation.best(scores)
-        return arm, ValueInfo(scores + truth.shift.unsqueeze(1), arm)
+        arm, score = observation.choose(scores)
+        return arm, ValueInfo(scores + truth.shift.unsqueeze(1), score + truth.shift)
 
     def update(
         self, state: OracleState, observation: Observation, arm: Tensor, reward: Tensor, info: ValueInfo

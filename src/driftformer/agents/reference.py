@@ -17,18 +17,6 @@ class NoInfo:
     auxiliary_value: None = None
 
 
-@dataclass
-class NoState:
-    """Nothing to remember."""
-
-
-@dataclass
-class Revealed:
-    """What the arms of this round are worth, as the simulation tells it."""
-
-    values: Tensor  # [B, A]
-
-
 @dataclass(frozen=True)
 class Random:
     """Chooses uniformly among the offered arms."""
@@ -36,17 +24,16 @@ class Random:
     name: ClassVar[str] = "random"
     learns: ClassVar[bool] = False
 
-    def init(self, shape: ProblemShape) -> NoState:
-        return NoState()
+    def init(self, shape: ProblemShape) -> None:
+        """There is nothing to remember."""
 
-    def act(self, state: NoState, observation: Observation, rng: Stream) -> tuple[Tensor, NoInfo]:
+    def act(self, state: None, observation: Observation, rng: Stream) -> tuple[Tensor, NoInfo]:
         return observation.drawn(rng.uniform()), NoInfo()
 
     def probabilities(self, observation: Observation, info: NoInfo) -> Tensor:
         return observation.evenly()
 
-    def update(self, state: NoState, observation: Observation, arm: Tensor, reward: Tensor, info: NoInfo) -> NoState:
-        return state
+    def update(self, state: None, observation: Observation, arm: Tensor, reward: Tensor, info: NoInfo) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -56,14 +43,14 @@ class Optimal:
     name: ClassVar[str] = "optimal"
     learns: ClassVar[bool] = False
 
-    def init(self, shape: ProblemShape) -> NoState:
-        return NoState()
+    def init(self, shape: ProblemShape) -> None:
+        """The simulation's first word brings the values."""
 
-    def inform(self, state: NoState | Revealed, truth: Truth) -> Revealed:
-        return Revealed(truth.values)
+    def inform(self, state: Tensor | None, truth: Truth) -> Tensor:
+        return truth.values
 
-    def act(self, state: Revealed, observation: Observation, rng: Stream) -> tuple[Tensor, NoInfo]:
-        return observation.best(state.values), NoInfo()
+    def act(self, state: Tensor, observation: Observation, rng: Stream) -> tuple[Tensor, NoInfo]:
+        return observation.best(state), NoInfo()
 
-    def update(self, state: Revealed, observation: Observation, arm: Tensor, reward: Tensor, info: NoInfo) -> Revealed:
+    def update(self, state: Tensor, observation: Observation, arm: Tensor, reward: Tensor, info: NoInfo) -> Tensor:
         return state

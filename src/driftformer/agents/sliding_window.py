@@ -15,8 +15,7 @@ import torch
 from torch import Tensor
 
 from driftformer.agents.base import ProblemShape, require_window
-from driftformer.agents.linucb import LinUCB, LinUCBInfo
-from driftformer.agents.ridge import Ridge, absorb, identity, vector
+from driftformer.agents.linucb import LinUCB, LinUCBInfo, Ridge, absorb, identity, vector
 from driftformer.agents.rows import put_rows, take_rows
 from driftformer.errors import require_count
 from driftformer.problem import Observation, pick

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from driftformer.agents.base import ProblemShape, ValueInfo, require_window
-from driftformer.agents.ridge import precise
+from driftformer.agents.linucb import precise
 from driftformer.errors import require_count, require_real
 from driftformer.problem import Observation, Traits, place_of, take
 from driftformer.randomness import Stream
@@ -36,17 +36,6 @@ class Counts:
     plays: Tensor  # [B, A] N_k, perhaps discounted
     paid: Tensor  # [B, A] the sum of an arm's rewards, weighted alike
     rounds: Tensor  # [B] the sum of all plays
-
-
-@dataclass(frozen=True)
-class IndexInfo(ValueInfo):
-    """An index for each arm, infinite where it must be played first, and the largest that a played one can have."""
-
-    most: Tensor  # [B]
-
-    @property
-    def auxiliary_value(self) -> Tensor:
-        return torch.minimum(super().auxiliary_value, self.most)
 
 
 def no_features(traits: Traits) -> str | None:
@@ -83,12 +72,12 @@ def log_rounds(rounds: Tensor) -> Tensor:
     return rounds.clamp_min(2).log_()
 
 
-def choose_bound(observation: Observation, counts: Counts, factor: float) -> tuple[Tensor, IndexInfo]:
+def choose_bound(observation: Observation, counts: Counts, factor: float) -> tuple[Tensor, ValueInfo]:
     """The offered arm with the highest mean + √(factor·ln n / N_k), where n is the sum of all N_k."""
     level = log_rounds(counts.rounds).mul_(factor)  # [B]
     index = (level.unsqueeze(1) / counts.plays).sqrt_().add_(mean(counts))  # [B, A]
-    arm = observation.best(index)
-    return arm, IndexInfo(index, arm, level.sqrt().add_(1))
+    arm, highest = observation.choose(index)
+    return arm, ValueInfo(index, torch.minimum(highest, level.sqrt().add_(1)))
 
 
 @dataclass(frozen=True)
@@ -104,10 +93,10 @@ class UCB:
     def __post_init__(self) -> None:
         require_real("alpha", self.alpha, 0.0, above=True)
 
-    def act(self, state: Counts, observation: Observation, rng: Stream) -> tuple[Tensor, IndexInfo]:
+    def act(self, state: Counts, observation: Observation, rng: Stream) -> tuple[Tensor, ValueInfo]:
         return choose_bound(observation, state, self.alpha)
 
-    def update(self, state: Counts, observation: Observation, arm: Tensor, reward: Tensor, info: IndexInfo) -> Counts:
+    def update(self, state: Counts, observation: Observation, arm: Tensor, reward: Tensor, info: ValueInfo) -> Counts:
         return count(state, arm, reward)
 
 
@@ -126,10 +115,10 @@ class DiscountedUCB:
         require_real("gamma", self.gamma, 0.0, above=True, most=1.0)
         require_real("xi", self.xi, 0.0, above=True)
 
-    def act(self, state: Counts, observation: Observation, rng: Stream) -> tuple[Tensor, IndexInfo]:
+    def act(self, state: Counts, observation: Observation, rng: Stream) -> tuple[Tensor, ValueInfo]:
         return choose_bound(observation, state, 4 * self.xi)
 
-    def update(self, state: Counts, observation: Observation, arm: Tensor, reward: Tensor, info: IndexInfo) -> Counts:
+    def update(self, state: Counts, observation: Observation, arm: Tensor, reward: Tensor, info: ValueInfo) -> Counts:
         for weights in (state.plays, state.paid, state.rounds):
             weights.mul_(self.gamma)
         return count(state, arm, reward)
@@ -164,11 +153,11 @@ class SlidingWindowUCB:
         ring = age.unsqueeze(1).repeat(1, self.window)
         return WindowCounts(counts, ring, ring.to(counts.paid.dtype), age)
 
-    def act(self, state: WindowCounts, observation: Observation, rng: Stream) -> tuple[Tensor, IndexInfo]:
+    def act(self, state: WindowCounts, observation: Observation, rng: Stream) -> tuple[Tensor, ValueInfo]:
         return choose_bound(observation, state.counts, self.xi)
 
     def update(
-        self, state: WindowCounts, observation: Observation, arm: Tensor, reward: Tensor, info: IndexInfo
+        self, state: WindowCounts, observation: Observation, arm: Tensor, reward: Tensor, info: ValueInfo
     ) -> WindowCounts:
         counts = count(state.counts, arm, reward)
         place = place_of(state.age.remainder(self.window), self.window)  # [B] of the round that leaves the window
@@ -196,21 +185,21 @@ class KLUCB:
     def __post_init__(self) -> None:
         require_real("c", self.c, 0.0)
 
-    def act(self, state: Counts, observation: Observation, rng: Stream) -> tuple[Tensor, IndexInfo]:
+    def act(self, state: Counts, observation: Observation, rng: Stream) -> tuple[Tensor, ValueInfo]:
         level = log_rounds(state.rounds)
         if self.c:
             level = level + self.c * level.log().clamp_min_(0)
-        return choose_kl_bound(observation, state, level.unsqueeze(1))
+        index = kl_bound(state, level.unsqueeze(1))  # [B, A]
+        arm, highest = observation.choose(index)
+        return arm, ValueInfo(index, highest.clamp_max_(1))
 
-    def update(self, state: Counts, observation: Observation, arm: Tensor, reward: Tensor, info: IndexInfo) -> Counts:
+    def update(self, state: Counts, observation: Observation, arm: Tensor, reward: Tensor, info: ValueInfo) -> Counts:
         return count(state, arm, reward)
 
 
-def choose_kl_bound(observation: Observation, counts: Counts, level: Tensor) -> tuple[Tensor, IndexInfo]:
-    """The offered arm with the highest q such that N_k·kl(mean_k, q) = level, `[B, A]` or `[B, 1]`."""
-    index = upper(mean(counts), level / counts.plays)
-    arm = observation.best(index.masked_fill_(counts.plays == 0, torch.inf))
-    return arm, IndexInfo(index, arm, torch.ones_like(index[:, 0]))
+def kl_bound(counts: Counts, level: Tensor) -> Tensor:
+    """The q of each arm with N_k·kl(mean_k, q) = level, `[B, A]` or `[B, 1]`; infinite where it was never played."""
+    return upper(mean(counts), level / counts.plays).masked_fill_(counts.plays == 0, torch.inf)
 
 
 def upper(p: Tensor, level: Tensor) -> Tensor:

@@ -49,9 +49,9 @@ class Sweep(Command):
         from driftformer.sweeps.grid import asked_for
         from driftformer.sweeps.sweep import TABLE, draw, render, sweep
 
-        asked = asked_for(self.grid, self.environment, self.vary, self.agents, self.runs, self.seed)
-        rows = sweep(asked.grid, self.out, runs=asked.runs, seed=asked.seed, **vars(self.crew))
+        grid = asked_for(self.grid, self.environment, self.vary, self.agents, self.runs, self.seed)
+        rows = sweep(grid, self.out, **vars(self.crew))
         for ending in ("png", "svg"):
-            draw(asked.grid, rows, self.out / f"regret.{ending}")
-        show(render(asked.grid, rows))
+            draw(grid, rows, self.out / f"regret.{ending}")
+        show(render(grid, rows))
         print(f"\n{len(rows):,} rows are in {self.out / TABLE}; figure: {self.out / 'regret.png'} (and .svg)")

@@ -23,8 +23,8 @@ from driftformer.environments.registry import make_env
 from driftformer.environments.unseen import Flips, Rising
 from driftformer.errors import InputError, require_count
 from driftformer.evaluation.evaluate import evaluate
-from driftformer.evaluation.teacher import TEACHER, measure_closeness
 from driftformer.policies import TRAINING, folder_of
+from driftformer.pretraining.imitation import TEACHER, measure_closeness
 from driftformer.pretraining.labels import BEHAVIOUR, OPTIMAL
 from driftformer.pretraining.recipes import RECIPES
 from driftformer.pretraining.worlds import worlds_of

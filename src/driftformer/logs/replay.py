@@ -19,8 +19,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from driftformer.agents.base import Agent, Privileged, ProblemShape
+from driftformer.agents.linucb import Ridge, absorb, identity, predict, vector
 from driftformer.agents.registry import check_agent, label, make_agent
-from driftformer.agents.ridge import Ridge, absorb, identity, predict, vector
 from driftformer.agents.rows import put_rows, take_rows
 from driftformer.agents.services.propensity import Coins, counted, stated
 from driftformer.errors import InputError, require_count

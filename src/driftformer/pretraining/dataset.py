@@ -33,8 +33,8 @@ from driftformer.simulation.engines import Engine, OnEvent, ReportRounds, opened
 from driftformer.simulation.tape import problems_of
 from driftformer.simulation.trajectories import played
 from driftformer.storage.checksum import checksum
-from driftformer.storage.events import EVENTS, sitting
-from driftformer.storage.files import is_partial, read_json, tidy, write_atomically, write_json
+from driftformer.storage.events import sitting
+from driftformer.storage.files import read_json, require_new_folder, tidy, write_atomically, write_json
 from driftformer.storage.tensors import BrokenFile, parse_tensors
 
 _FORMAT = 1
@@ -94,8 +94,8 @@ def collect_dataset(
     workers: int | None = None,
     engine: str | Engine = "local",
     address: str | None = None,
-    on_trajectories: Callable[[int], None] | None = None,
-    on_event: OnEvent | None = None,
+    on_trajectories: Callable[[int], None] = lambda count: None,
+    on_event: OnEvent = lambda kind, **details: None,
 ) -> Path:
     """Collect and label trajectories, or go on with what `out` holds.
 
@@ -127,10 +127,10 @@ def collect_dataset(
         ]
         missing = [shard for shard in shards if shard.number >= len(done) or not _is_whole(out, done[shard.number])]
         there = trajectories - sum(shard.count for shard in missing)
-        if on_trajectories is not None and there:
+        if there:
             on_trajectories(there)
         if missing:
-            _make(missing, _Manifest(out, about, done), crew, on_trajectories or (lambda count: None), on_event)
+            _make(missing, _Manifest(out, about, done), crew, on_trajectories, on_event)
     return out
 
 
@@ -139,15 +139,14 @@ def _make(
     manifest: _Manifest,
     crew: Engine,
     on_trajectories: Callable[[int], None],
-    on_event: OnEvent | None,
+    on_event: OnEvent,
 ) -> None:
     about: dict[str, Any] = {"engine": crew.name, "workers": crew.workers, "shards_missing": len(missing)}
     with sitting(manifest.folder, **about) as events:
 
         def told(kind: str, **details: Any) -> None:
             events.tell(kind, **details)
-            if on_event is not None:
-                on_event(kind, **details)
+            on_event(kind, **details)
 
         for shard, content in crew.run(_collect_shard, missing, lambda shard, rounds: None, told):
             manifest.add(shard, content)
@@ -179,16 +178,10 @@ def _name(number: int) -> str:
     return f"{number:05d}.safetensors"
 
 
-def _is_foreign(path: Path) -> bool:
-    """Whether something is none of a dataset's; its shards may have lost their manifest."""
-    return path.name not in ("shards", EVENTS) and not is_partial(path)
-
-
 def _begun(out: Path, about: dict[str, Any], worlds: int) -> list[dict[str, Any]]:
     """The shards that an earlier collection of the same kind has finished; the folder is claimed if there is none."""
     if not (out / "manifest.json").exists():
-        if out.exists() and (not out.is_dir() or any(map(_is_foreign, out.iterdir()))):
-            raise InputError(f"out is '{out}', a file or a folder with other things; name a new folder")
+        require_new_folder(out, "dataset", "shards")  # which may have lost their manifest
         write_json(out / "manifest.json", {**about, "shards": []})
         return []
     known = read_json(out / "manifest.json")

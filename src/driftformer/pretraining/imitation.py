@@ -11,15 +11,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from driftformer.agents.base import Agent
+from driftformer.agents.incontext import InContext
+from driftformer.agents.registry import full_label
+from driftformer.environments.base import Environment
 from driftformer.errors import InputError
 from driftformer.models.incontext import InContextPolicy
-from driftformer.randomness import Randomness
+from driftformer.randomness import Randomness, one_thread
+from driftformer.simulation.collect import collect
 from driftformer.simulation.follow import follow
+from driftformer.simulation.tape import problems_of
 from driftformer.simulation.trajectories import Trajectories
 
 TEMPERATURE = 0.1
@@ -28,6 +34,7 @@ TEMPERATURE = 0.1
 COPIES = 128
 """Of a teacher, each with its own coins. Where it is near uniform, an average over C of them is off by A/2C in KL."""
 
+TEACHER = "other copies of the teacher"
 FEW = 10
 """Fewer effective trajectories than this make an average of ratios worthless."""
 
@@ -61,19 +68,19 @@ def teacher_distribution(
 
 
 @torch.no_grad()
-def policy_distribution(policy: InContextPolicy, trajectories: Trajectories, at_once: int = 64) -> Tensor:
+def policy_distribution(policy: InContextPolicy, trajectories: Trajectories) -> Tensor:
     """Log-probabilities of a policy along recorded histories, `[P, T, A]`."""
     parts, features = [], trajectories.on_offer.features
     every = torch.arange(len(trajectories.arms), device=trajectories.arms.device)
-    for rows in torch.split(every, at_once):
+    for rows in torch.split(every, 64):
         logits = policy(features[rows], trajectories.arms[rows], trajectories.rewards[rows])
         parts.append(logits.float().log_softmax(dim=2))
     return torch.cat(parts)
 
 
-def optimum_distribution(trajectories: Trajectories, temperature: float = TEMPERATURE) -> Tensor:
+def optimum_distribution(trajectories: Trajectories) -> Tensor:
     """Log-probabilities of the optimum's soft form, `[P, T, A]`."""
-    return (trajectories.on_offer.values / temperature).log_softmax(dim=2)
+    return (trajectories.on_offer.values / TEMPERATURE).log_softmax(dim=2)
 
 
 def uniform_distribution(trajectories: Trajectories) -> Tensor:
@@ -123,3 +130,47 @@ def distribution_ratio(first: Tensor, second: Tensor) -> DistributionRatio:
     relative = weights / weights.mean()
     error = float(relative.std() / math.sqrt(count)) if count > 1 else math.inf
     return DistributionRatio(float(log_mean), error, effective, count)
+
+
+def measure_closeness(
+    agent: InContext, teacher: Agent, environment: Environment, *, runs: int, seed: int = 0, copies: int = COPIES
+) -> dict[str, Any]:
+    """KL, agreement and log-likelihood of the policy, a uniform one and the optimum; the distribution ratio.
+
+    The problems are those of an evaluation, which training never saw. The row of other copies of the teacher is the
+    best that an imitation can do: their agreement is the teacher's with itself, and their KL is the error of an average
+    over that many copies.
+    """
+    randomness = Randomness(seed, (0,), size=runs)
+    with one_thread(), torch.inference_mode():
+        problems = problems_of(environment, randomness)
+        played = collect(problems, {full_label(teacher): 1.0}, Randomness(seed, (1,), size=runs))
+        taught, again = (
+            teacher_distribution(teacher, played, coins, copies=copies)
+            for coins in (randomness, Randomness(seed, (2,), size=runs))
+        )
+        model = agent.model(torch.device("cpu"))
+        sampled = policy_distribution(model, played)
+        found = {
+            TEACHER: again,
+            "this policy": sampled,
+            "uniform": uniform_distribution(played),
+            "optimum": optimum_distribution(played),
+        }
+        rows = {name: closeness(taught, log_probabilities) for name, log_probabilities in found.items()}
+        own = collect(problems, {full_label(agent): 1.0}, Randomness(seed, (1,), size=runs))
+        index = own.arms.unsqueeze(2)
+        first, second = policy_distribution(model, own), teacher_distribution(teacher, own, randomness, copies=copies)
+        ratio = distribution_ratio(first.gather(2, index).squeeze(2), second.gather(2, index).squeeze(2))
+        likeliest = sampled.argmax(dim=2, keepdim=True)
+    return {
+        "trajectories": runs,
+        "copies": copies,
+        "temperature": TEMPERATURE,
+        "closeness": {
+            name: {key: float(value.mean()) for key, value in vars(row).items()} for name, row in rows.items()
+        },
+        "greedy_agreement": float(taught.exp().gather(2, likeliest).mean()),
+        "by_round": {name: {key: value.tolist() for key, value in vars(row).items()} for name, row in rows.items()},
+        "distribution_ratio": {**vars(ratio), "warning": ratio.warning},
+    }

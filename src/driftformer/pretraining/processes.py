@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
 from accelerate import Accelerator, DistributedType
-from torch import Tensor, distributed
+from torch import distributed
 
 from driftformer.errors import InputError
 
@@ -43,10 +42,6 @@ class Part:
     def each(self, rows: int) -> int:
         """Rows of a shard where all of them together have about so many."""
         return max(1, rows // self.shards)
-
-    def rows(self, size: int, device: torch.device) -> Tensor:
-        """Places in this process' data, `[S, size]`: every shard's rows lie together."""
-        return torch.arange(self.count * size, device=device).view(self.count, size)
 
 
 def part_in_peace() -> None:

@@ -94,8 +94,8 @@ def load_state(
     for key, value in asked.items():
         if stored.get(key) != value:
             raise InputError(
-                f"training state {path} is of another training ({key} is {_brief(stored.get(key))} there and "
-                f"{_brief(value)} here); repeat that one, or name another folder"
+                f"training state {path} is of another training ({key} is {stored.get(key)!s:.60} there and "
+                f"{value!s:.60} here); repeat that one, or name another folder"
             )
     _check_tensors(path, tensors, policy, optimizer)
     policy.load_state_dict(_part(tensors, "weights."))
@@ -123,19 +123,12 @@ def _part(tensors: Mapping[str, Tensor], mark: str) -> dict[str, Tensor]:
 def _progress(stored: dict[str, Any]) -> TrainingState:
     """Where a training stood; numbers only where numbers belong."""
     progress = TrainingState(**stored)
-    counts = (
-        progress.step,
-        progress.generation,
-        progress.used,
-        progress.tuning_step,
-        progress.tokens,
-        progress.log_bytes,
-    )
-    plain = all(type(count) is int and 0 <= count < 2**62 for count in (*counts, progress.best_at))
+    names = ("step", "generation", "used", "tuning_step", "tokens", "best_at", "log_bytes")
+    plain = all(type(count) is int and 0 <= count < 2**62 for count in (getattr(progress, name) for name in names))
     timed = isinstance(progress.seconds, (int, float)) and 0 <= progress.seconds < math.inf
     judged = progress.best is None or (isinstance(progress.best, float) and math.isfinite(progress.best))
     if not (plain and timed and judged and isinstance(progress.log_sha256, str)):
-        raise TypeError(f"progress is {_brief(stored)}")
+        raise TypeError(f"progress is {stored!s:.60}")
     return progress
 
 
@@ -149,15 +142,10 @@ def _check_tensors(path: Path, tensors: dict[str, Tensor], policy: nn.Module, op
         shape = (trained.get(owner) if moment != "step" else torch.Size()) if colon else shapes.get(name)
         expected.pop(name, None)
         if value.shape != shape or (colon and owner not in trained) or not value.dtype.is_floating_point:
-            raise _broken(path, f"{_brief(name)} does not belong there")
+            raise _broken(path, f"{name:.60} does not belong there")
     if expected:
         raise _broken(path, f"{next(iter(expected))} is missing")
 
 
 def _broken(path: Path, why: object) -> InputError:
     return InputError(f"training state {path} is broken ({why}); delete its folder and begin again")
-
-
-def _brief(value: Any) -> str:
-    text = str(value)
-    return text if len(text) <= 60 else text[:57] + "…"

@@ -25,13 +25,12 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load, save
 
-from driftformer.agents.ridge import LONG
+from driftformer.agents.linucb import LONG
 from driftformer.errors import InputError
 from driftformer.randomness import CHUNK, Chunk
 from driftformer.simulation.rollout import ChunkRegret
 from driftformer.storage.checksum import checksum, json_checksum
-from driftformer.storage.events import EVENTS
-from driftformer.storage.files import is_partial, read_json, tidy, write_atomically, write_json
+from driftformer.storage.files import read_json, require_new_folder, tidy, write_atomically, write_json
 from driftformer.storage.fingerprint import is_identified
 from driftformer.storage.tensors import BrokenFile, parse_object, read_tensors, with_checksum
 
@@ -57,8 +56,6 @@ class ResultsFolder:
         self.path, self._horizon = Path(path), horizon
         self.config = json.loads(json.dumps({**config, "format": LONG_FORMAT if horizon > LONG else FORMAT}))
         self._fingerprint = json_checksum(self.config)
-        if self.path.exists() and not self.path.is_dir():
-            raise InputError(f"out is '{self.path}', which is a file; name a folder")
         if not is_identified(self.config):
             raise InputError(
                 f"out is '{self.path}', but this environment holds something, such as a drift, that cannot be told "
@@ -67,10 +64,8 @@ class ResultsFolder:
             )
         if (self.path / CONFIG).exists():
             self._check_config(read_json(self.path / CONFIG))
-        elif self.path.exists() and not (self.path / "chunks").exists() and any(map(_is_foreign, self.path.iterdir())):
-            raise InputError(
-                f"out is '{self.path}', a folder that is not empty and holds no results; name a new or empty one"
-            )
+        elif not (self.path / "chunks").exists():
+            require_new_folder(self.path, "results")
         tidy(self.path)
 
     def _check_config(self, stored: dict[str, Any]) -> None:
@@ -143,11 +138,6 @@ class ResultsFolder:
         """What a file belongs to: the setting, and by its place the agent, the chunk and how much of it."""
         place = path.relative_to(self.path).as_posix()
         return checksum(f"{self._fingerprint} {place}".encode())
-
-
-def _is_foreign(path: Path) -> bool:
-    """Whether a file is not one of ours; a killed write may have left a partial one."""
-    return not is_partial(path) and path.name != EVENTS
 
 
 def _broken(path: Path, why: str) -> InputError:

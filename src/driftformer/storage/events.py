@@ -36,9 +36,9 @@ JSON_LINES: ContextVar[bool] = ContextVar("json_lines", default=False)
 
 
 @contextmanager
-def as_json_lines(wanted: bool = True) -> Iterator[None]:
+def as_json_lines() -> Iterator[None]:
     """Within: progress and messages are JSON lines on standard error."""
-    before = JSON_LINES.set(wanted)
+    before = JSON_LINES.set(True)
     try:
         yield
     finally:

@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 
 from driftformer.errors import InputError
 from driftformer.storage.checksum import checksum
+from driftformer.storage.events import EVENTS
 
 CHECKSUM = "sha256"
 LARGEST_JSON = 64 * 2**20
@@ -90,6 +91,14 @@ def _sweep(remains: Iterable[Path]) -> None:
 def is_partial(path: Path) -> bool:
     """Whether a file is what a killed write has left, or one that is being written."""
     return re.fullmatch(r"\..*\.\d+\.partial", path.name) is not None
+
+
+def require_new_folder(out: Path, what: str, *ours: str) -> None:
+    """Refuse a file, and a folder that holds more than `ours`, events and what killed writes have left."""
+    if out.exists() and not out.is_dir():
+        raise InputError(f"out is '{out}', which is a file; name a folder")
+    if any(path.name not in (EVENTS, *ours) and not is_partial(path) for path in out.glob("*")):
+        raise InputError(f"out is '{out}', which is not empty and holds no {what}; name a new or empty folder")
 
 
 def _is_written(path: Path) -> bool:

@@ -21,7 +21,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any, cast
@@ -59,11 +59,17 @@ class Variant:
 
 @dataclass(frozen=True)
 class Grid:
-    """Each cell is an environment, and every agent plays in all of them."""
+    """Each cell is an environment, and every agent plays `runs` problems in all of them."""
 
     environment: str
     agents: tuple[str, ...]
     vary: Mapping[str, tuple[Any, ...]]
+    runs: int = 200
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        require_count("runs", self.runs)
+        require_count("seed", self.seed, 0, most=2**63)
 
     @property
     def fields(self) -> dict[str, tuple[Any, ...]]:
@@ -179,15 +185,6 @@ def read_flags(written: Sequence[str]) -> dict[str, list[str]]:
     return vary
 
 
-@dataclass(frozen=True)
-class Asked:
-    """A grid, and how often to play it."""
-
-    grid: Grid
-    runs: int = 200
-    seed: int = 0
-
-
 def asked_for(
     file: Path | None,
     environment: str | None,
@@ -195,22 +192,22 @@ def asked_for(
     agents: Sequence[str],
     runs: int | None,
     seed: int | None,
-) -> Asked:
+) -> Grid:
     """A grid from a file or from flags; runs and seed given as flags override those of the file."""
     if file is not None and (environment or vary or agents):
         raise InputError("grid is given both as a file and as flags; give --grid, or --environment and --vary")
     if file is not None:
-        asked = read_file(file)
+        grid = read_file(file)
     elif environment is not None:
-        asked = Asked(make_grid(environment, agents or ("linucb",), read_flags(vary)))
+        grid = make_grid(environment, agents or ("linucb",), read_flags(vary))
     else:
         raise InputError(
             "neither grid nor environment is given; write --environment high --vary b=0,0.01, or --grid FILE"
         )
-    return Asked(asked.grid, asked.runs if runs is None else runs, asked.seed if seed is None else seed)
+    return replace(grid, runs=grid.runs if runs is None else runs, seed=grid.seed if seed is None else seed)
 
 
-def read_file(path: Path) -> Asked:
+def read_file(path: Path) -> Grid:
     """A grid from a YAML file."""
     if not path.is_file():
         raise InputError(f"grid is '{path}', which is not a file; name a YAML file")
@@ -227,11 +224,9 @@ def read_file(path: Path) -> Asked:
     agents = asked.get("agents", ["linucb"])
     if not isinstance(agents, list) or not all(isinstance(agent, str) for agent in agents):
         raise InputError(f"grid file {path}: agents is {str(agents)[:60]!r}; give a list of names")
-    runs, seed = asked.get("runs", 200), asked.get("seed", 0)
-    require_count("runs", runs)
-    require_count("seed", seed, 0, most=2**63)
     vary = {str(name): values for name, values in asked["vary"].items()}
-    return Asked(make_grid(str(asked.get("environment")), agents, vary), runs, seed)
+    grid = make_grid(str(asked.get("environment")), agents, vary)
+    return replace(grid, **{name: asked[name] for name in ("runs", "seed") if name in asked})
 
 
 class _Plain(yaml.SafeLoader):  # type: ignore[misc]

@@ -27,14 +27,14 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from driftformer.environments.registry import make_env
-from driftformer.errors import InputError, require_count
+from driftformer.errors import InputError
 from driftformer.evaluation.evaluate import Plan, Task, compute
 from driftformer.evaluation.progress import Progress, rounds_by_agent
 from driftformer.plots import sweeps as figures
 from driftformer.simulation.engines import Engine, opened
 from driftformer.simulation.numbers import number
-from driftformer.storage.events import EVENTS, sitting
-from driftformer.storage.files import is_partial, tidy, write_atomically, write_json
+from driftformer.storage.events import sitting
+from driftformer.storage.files import require_new_folder, tidy, write_atomically, write_json
 from driftformer.sweeps.grid import OPTION, Grid
 
 ABOUT = "sweep.json"
@@ -57,36 +57,32 @@ def sweep(
     grid: Grid,
     out: Path,
     *,
-    runs: int = 200,
-    seed: int = 0,
     workers: int | None = None,
     engine: str | Engine = "local",
     address: str | None = None,
     progress: bool | None = None,
 ) -> list[Row]:
     """Compute what is missing and write the table; `workers`, `engine` and `address` are those of `evaluate`."""
-    require_count("runs", runs)
-    require_count("seed", seed, 0, most=2**63)
-    _check_folder(out)
+    if not (out / ABOUT).exists():
+        require_new_folder(out, "sweep")
     tidy(out)
     missing: Counter[str] = Counter()  # rounds, by agent
     chunks = 0
     for settings in grid.cells():  # before anything is computed: can it be played, and are stored results whole?
-        plan = _plan(grid, settings, out, runs, seed, stored=False)
+        plan = _plan(grid, settings, out, stored=False)
         chunks += plan.chunks_missing
         missing.update(rounds_by_agent(plan.tasks(workers=1)))
-    asked = {**vars(grid), "runs": runs, "seed": seed}
     if not (out / ABOUT).exists():
-        write_json(out / ABOUT, asked)
+        write_json(out / ABOUT, vars(grid))
     rows: dict[int, list[Row]] = {}  # by the place of their cell
     under_way: dict[int, tuple[int, dict[str, Any], Plan]] = {}  # cells, by the identity of their tasks
 
     def tasks(workers: int) -> Iterator[Task]:
         """Cells are planned when their turn comes, and forgotten when their rows are done."""
         for place, settings in enumerate(grid.cells()):
-            plan = _plan(grid, settings, out, runs, seed)
+            plan = _plan(grid, settings, out)
             if not plan.chunks_missing:
-                rows[place] = _rows(grid, settings, plan, runs, seed)
+                rows[place] = _rows(grid, settings, plan)
             for task in plan.tasks(workers):
                 under_way[id(task)] = place, settings, plan
                 yield task
@@ -94,7 +90,7 @@ def sweep(
     title = f"{grid.size:,} rows"
     with (
         opened(engine, workers, address) as crew,
-        sitting(out, engine=crew.name, rows=grid.size, runs=runs, seed=seed) as events,
+        sitting(out, engine=crew.name, rows=grid.size, runs=grid.runs, seed=grid.seed) as events,
         Progress(missing, title, progress, crew.workers if chunks else 1, chunks=chunks, events=events) as bar,
     ):
         each = max(1, -(-crew.workers // grid.size))  # workers for an agent of a cell, if all are under way at once
@@ -103,31 +99,22 @@ def sweep(
             plan.take(task, outcome)
             bar.finished(task)
             if not plan.chunks_missing:
-                rows[place] = _rows(grid, settings, plan, runs, seed)
+                rows[place] = _rows(grid, settings, plan)
     found = [row for place in sorted(rows) for row in rows[place]]
-    write_json(out / ABOUT, asked)
+    write_json(out / ABOUT, vars(grid))
     write_table(found, out / TABLE)
     return found
 
 
-def _check_folder(out: Path) -> None:
-    """Refuse a folder that holds something else."""
-    if out.exists() and not out.is_dir():
-        raise InputError(f"out is '{out}', which is a file; name a folder")
-    foreign = (path for path in out.glob("*") if path.name != EVENTS and not is_partial(path))
-    if not (out / ABOUT).exists() and any(foreign):
-        raise InputError(f"out is '{out}', which is not empty and holds no sweep; name a new or empty folder")
-
-
-def _plan(grid: Grid, settings: Mapping[str, Any], out: Path, runs: int, seed: int, stored: bool = True) -> Plan:
+def _plan(grid: Grid, settings: Mapping[str, Any], out: Path, stored: bool = True) -> Plan:
     """The evaluation of one cell; unless it is `stored`, only what is there is looked at."""
     folder = out / "cells" / cell_name(settings)
     agents = [variant.written for variant in grid.variants()]
     environment = make_env(grid.environment, **settings)
-    return Plan(environment, agents, runs=runs, seed=seed, out=folder if stored or folder.exists() else None)
+    return Plan(environment, agents, runs=grid.runs, seed=grid.seed, out=folder if stored or folder.exists() else None)
 
 
-def _rows(grid: Grid, settings: Mapping[str, Any], plan: Plan, runs: int, seed: int) -> list[Row]:
+def _rows(grid: Grid, settings: Mapping[str, Any], plan: Plan) -> list[Row]:
     """One cell that is done: a row for each agent. A single run has no uncertainty."""
     timing, rows = plan.keep_timing(), []
     for variant, (name, found) in zip(grid.variants(), plan.regrets().items(), strict=True):
@@ -142,12 +129,12 @@ def _rows(grid: Grid, settings: Mapping[str, Any], plan: Plan, runs: int, seed: 
                 **options,
                 "label": variant.written,
                 "horizon": plan.environment.horizon,
-                "runs": runs,
-                "seed": seed,
+                "runs": grid.runs,
+                "seed": grid.seed,
                 "regret_mean": mean,
-                "regret_stderr": stderr if runs > 1 else None,
-                "regret_low": mean - reach if runs > 1 else None,
-                "regret_high": mean + reach if runs > 1 else None,
+                "regret_stderr": stderr if grid.runs > 1 else None,
+                "regret_low": mean - reach if grid.runs > 1 else None,
+                "regret_high": mean + reach if grid.runs > 1 else None,
                 "rounds_per_cpu_second": timing.get(name, {}).get("rounds_per_cpu_second"),
             }
         )

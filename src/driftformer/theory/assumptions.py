@@ -15,11 +15,11 @@ import torch
 from driftformer.agents.registry import make_agent
 from driftformer.environments.base import Environment
 from driftformer.environments.nonstationarity import nonstationarity
-from driftformer.errors import InputError, require_count
+from driftformer.errors import InputError
 from driftformer.randomness import CHUNK, Randomness, one_thread
 from driftformer.simulation.rollout import rollout
 from driftformer.simulation.tape import lay_out
-from driftformer.theory.bounds import Rho, inverse_root
+from driftformer.theory.bounds import inverse_root
 
 
 @dataclass(frozen=True)
@@ -38,21 +38,18 @@ class AssumptionCounts:
 
 
 @one_thread()
-def count_assumption(
-    agent: str, environment: Environment, rho: Rho = inverse_root, chunks: int = 1, seed: int = 0
-) -> AssumptionCounts:
-    """Play an agent and count."""
-    require_count("chunks", chunks)
-    played = rollout(environment, make_agent(agent), seed=seed, chunks=range(chunks), trajectories=True).trajectories
+def count_assumption(agent: str, environment: Environment) -> AssumptionCounts:
+    """Play an agent on a chunk of problems and count, for ρ(t) = 1/√t."""
+    played = rollout(environment, make_agent(agent), trajectories=True).trajectories
     assert played is not None
     if played.auxiliary_values is None:
         raise InputError(f"agent is '{agent}', which has no auxiliary value; choose one that learns")
-    tape = lay_out(environment, Randomness(seed, range(chunks)))
+    tape = lay_out(environment, Randomness(0))
     best = tape.values.amax(dim=2).double()  # [B, T] r*
-    changes = nonstationarity(environment, problems=chunks * CHUNK, seed=seed).changes
+    changes = nonstationarity(environment, problems=CHUNK).changes
     amount = torch.cat([torch.zeros_like(changes[:, :1]), changes.cumsum(dim=1)], dim=1)  # [B, T] Δ_{[1,t]}
     rounds = torch.arange(1, environment.horizon + 1, dtype=torch.double)
-    rates = torch.tensor([rho(t) for t in range(1, environment.horizon + 1)], dtype=torch.double)
+    rates = torch.tensor([inverse_root(t) for t in range(1, environment.horizon + 1)], dtype=torch.double)
     auxiliary = played.auxiliary_values.double()  # [B, T] r̃
     average = (auxiliary - played.rewards.double()).cumsum(dim=1) / rounds
     required = amount <= rates

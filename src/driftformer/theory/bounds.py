@@ -54,11 +54,10 @@ def regret_terms(
     epsilon: float,
     arms: int,
     log_cover: float,
-    delta: float = 0.05,
 ) -> Terms:
-    """T_comp, T_aprx and T_algo of `thm-regret-w-op`, with R at its bound e^{εT}."""
+    """T_comp, T_aprx and T_algo of `thm-regret-w-op` with probability 0.95, with R at its bound e^{εT}."""
     ratio = distribution_ratio_bound(epsilon, rounds)
-    learned = math.sqrt((log_cover + math.log(rounds / delta)) / trajectories)
+    learned = math.sqrt((log_cover + math.log(rounds / 0.05)) / trajectories)
     return Terms(
         comp=rounds**2 * math.sqrt(ratio) * (learned + math.sqrt(epsilon)),
         aprx=epsilon * arms * rounds,

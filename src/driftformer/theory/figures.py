@@ -18,10 +18,10 @@ from driftformer.theory.noncontinuous import SHARPNESS, block_network
 from driftformer.theory.tokens import Layout, random_tokens
 
 
-def draw_scheduler(n: int, path: Path, seed: int = 0) -> None:
+def draw_scheduler(n: int, path: Path) -> None:
     """The counterpart of `fig_input`: numbers, flags and active orders after each part, and σ1's scores."""
     layout = Layout(n, 1)
-    state = random_tokens(layout, seed, batch=1)
+    state = random_tokens(layout, 0, batch=1)
     state[..., layout.places("rand")] = 0.0
     parts: dict[str, list[Layer]] = {
         "random numbers (ranks)": [scheduler.ranks(layout, SHARPNESS)],

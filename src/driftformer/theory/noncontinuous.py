@@ -54,10 +54,10 @@ class SmallProblem:
         return float(self.features[t, arm] @ self.parameters[now] + self.errors[t])
 
 
-def small_problem(horizon: int, seed: int, arms: int = 4, dim: int = 3) -> SmallProblem:
+def small_problem(horizon: int, seed: int, dim: int = 3) -> SmallProblem:
     generator = torch.Generator().manual_seed(seed)
     return SmallProblem(
-        features=torch.rand(horizon, arms, dim, generator=generator, dtype=torch.double) * 2 - 1,
+        features=torch.rand(horizon, 4, dim, generator=generator, dtype=torch.double) * 2 - 1,
         noise=torch.rand(horizon, horizon.bit_length(), generator=generator, dtype=torch.double),
         parameters=torch.randn(2, dim, generator=generator, dtype=torch.double),
         errors=torch.randn(horizon, generator=generator, dtype=torch.double) * 0.3,

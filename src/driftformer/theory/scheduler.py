@@ -137,7 +137,7 @@ def square(x: Tensor, pieces: int) -> Tensor:
 def product(x: Tensor, y: Tensor, pieces: int) -> Tensor:
     """The text's way to flags compares ρ(2^n) with an approximate rand·ρ(2^i): xy on [0, 1]² as ((x+y)² − x² − y²)/2.
 
-    It has 3·pieces hidden units, and its error is at most 1.5/pieces².
+    It has 3·pieces hidden units, and its error is at most 1.5/pieces²: O(1/√ε) of them, fewer than the text's O(1/ε).
     """
     return (square(x + y, pieces) - square(x, pieces) - square(y, pieces)) / 2
 
@@ -147,11 +147,6 @@ def largest_product_error(pieces: int) -> float:
     grid = torch.linspace(0, 1, 201, dtype=torch.double)
     x, y = torch.meshgrid(grid, grid, indexing="ij")
     return float((product(x, y, pieces) - x * y).abs().max())
-
-
-def pieces_for(error: float) -> int:
-    """How many pieces make the product that accurate: O(1/√ε), fewer than the text's O(1/ε)."""
-    return max(1, int((1.5 / error) ** 0.5) + 1)
 
 
 def exact_sigma1(tokens: Tensor, layout: Layout) -> Tensor:
