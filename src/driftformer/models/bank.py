@@ -411,8 +411,11 @@ def statistics_by(fixed: Settings, bank: Bank, prediction: Prediction, offered: 
 
 
 def _least(scores: Tensor) -> Tensor:
-    """Places of the `BEST` least of scores `[B, W]`; equal ones in their order, which topk leaves to the machine."""
-    order = torch.arange(scores.shape[1], device=scores.device, dtype=torch.float64) * 1e-10
+    """Places of the `BEST` least of scores `[B, W]`; of equal ones the last, which topk leaves to the machine.
+
+    At first all are equal. The last are fast waves: they are soon told apart from a world at rest, slow ones are not.
+    """
+    order = torch.arange(scores.shape[1], device=scores.device, dtype=torch.float64) * -1e-10
     return (scores.double() + order).topk(BEST, dim=1, largest=False)[1]
 
 
