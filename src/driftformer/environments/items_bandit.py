@@ -110,9 +110,7 @@ class ItemsBandit:
         epoch = epoch_of(t, demand.times, self.width, randomness)
         return self._world(t, epoch, epoch != world.epoch, demand, randomness)
 
-    def _world(
-        self, t: int, epoch: Tensor, changed: Tensor, demand: Demand, randomness: Randomness
-    ) -> ItemsWorld:
+    def _world(self, t: int, epoch: Tensor, changed: Tensor, demand: Demand, randomness: Randomness) -> ItemsWorld:
         drawn = randomness.stream("rows").uniform(self.arms)
         rows = (drawn * len(demand.contexts)).long()  # [B, A]
         features = demand.contexts[rows]  # [B, A, c + 1]

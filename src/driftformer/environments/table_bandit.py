@@ -148,4 +148,3 @@ class TableBandit:
         plain = ("name", "horizon", "dim", "arms", "order", "changes", "width")
         content = dict(zip(("features", "pays"), self.data.content, strict=True))
         return {key: getattr(self, key) for key in plain} | {"times": list(self.times), "data": content}
-
