@@ -113,12 +113,12 @@ def test_units_of_features_and_rewards_do_not_matter() -> None:
     assert play(features, worth, scale=1e-3, shift=50.0)[0] == arms
 
 
-def test_it_follows_jumps_and_loses_nothing_where_nothing_changes() -> None:
-    """The best of both: D-LinUCB forgets too much at rest, LinUCB never; both differences are over ten errors wide."""
-    for changes, rival in ((3, "linucb"), (0, "discounted-linucb")):
-        environment = df.make_env("jumps", horizon=400, dim=6, arms=5, noise=0.5, changes=changes)
+def test_it_follows_changes_and_loses_nothing_where_nothing_changes() -> None:
+    """LinUCB never forgets, D-LinUCB always does: of 400 rounds, some 160 and 100 are lost, with errors of about 3."""
+    for change, rival in (("permute", "linucb"), ("none", "discounted-linucb")):
+        environment = df.make_env("items", data="iris", horizon=400, change=change, changes=3)
         regret = {name: rollout(environment, name).regrets[0].regret.mean() for name in ("adaptive-linucb", rival)}
-        assert regret["adaptive-linucb"] < 0.7 * regret[rival]
+        assert regret["adaptive-linucb"] < 0.6 * regret[rival]
 
 
 def test_bad_options_are_refused() -> None:

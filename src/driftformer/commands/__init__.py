@@ -5,6 +5,7 @@ To add a command, write its file and name its class here.
 """
 
 from driftformer.commands.bench import Bench
+from driftformer.commands.choose import Choose
 from driftformer.commands.collect import Collect
 from driftformer.commands.evaluate import Evaluate
 from driftformer.commands.export import Export
@@ -16,6 +17,6 @@ from driftformer.commands.show import Show
 from driftformer.commands.sweep import Sweep
 from driftformer.commands.theory import Theory
 
-_KINDS = (List, Evaluate, Sweep, Reproduce, Report, Rates, Theory, Show, Collect, Pretrain, Card, Export, Bench)
+_KINDS = (List, Evaluate, Sweep, Choose, Reproduce, Report, Rates, Theory, Show, Collect, Pretrain, Card, Export, Bench)
 
 COMMANDS: dict[str, type[Command]] = {kind.__name__.lower(): kind for kind in _KINDS}
