@@ -137,7 +137,9 @@ def regressions(features: Array) -> list[tuple[int, Array]]:
     if size * arms == dim and arms > 1:
         blocks = features.reshape(arms, arms, size)
         own = np.einsum("kkc->kc", blocks)
-        if np.array_equal(own, np.broadcast_to(own[:1], own.shape)) and np.count_nonzero(blocks) == np.count_nonzero(own):
+        if np.array_equal(own, np.broadcast_to(own[:1], own.shape)) and np.count_nonzero(blocks) == np.count_nonzero(
+            own
+        ):
             return [(arm, own[arm]) for arm in range(arms)]
     return [(0, x) for x in features]
 

@@ -153,9 +153,7 @@ def choose(
     require_count("horizon", horizon, 0)
     if isinstance(rewards, str):
         raise InputError(f"rewards is {rewards!r:.60}; give a list of columns")
-    environment = Table(
-        data=data, target=target, rewards=tuple(rewards), horizon=horizon, order="stored"
-    ).build()
+    environment = Table(data=data, target=target, rewards=tuple(rewards), horizon=horizon, order="stored").build()
     if environment.horizon < LEAST_ROUNDS:
         raise InputError(
             f"data has {environment.horizon} rounds, too few to tell agents apart; give at least {LEAST_ROUNDS}"
