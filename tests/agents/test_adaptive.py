@@ -114,9 +114,9 @@ def test_units_of_features_and_rewards_do_not_matter() -> None:
 
 
 def test_it_follows_changes_and_loses_nothing_where_nothing_changes() -> None:
-    """LinUCB never forgets, D-LinUCB always does: of 400 rounds, some 160 and 100 are lost, with errors of about 3."""
+    """LinUCB never forgets (83 mistakes in 300 rounds with changes), D-LinUCB always does (20 without)."""
     for change, rival in (("permute", "linucb"), ("none", "discounted-linucb")):
-        environment = df.make_env("items", data="iris", horizon=400, change=change, changes=3)
+        environment = df.make_env("items", data="wine", horizon=300, change=change, changes=3)
         regret = {name: rollout(environment, name).regrets[0].regret.mean() for name in ("adaptive-linucb", rival)}
         assert regret["adaptive-linucb"] < 0.6 * regret[rival]
 

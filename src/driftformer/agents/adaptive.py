@@ -113,7 +113,7 @@ class AdaptiveLinUCB:
         action_set = observation.action_set.to(state.theta.dtype)
         scaled = action_set / torch.where(state.unit > 0, state.unit, 1.0)[:, None, None]
         x = torch.cat([scaled, torch.ones_like(scaled[..., :1])], dim=2)  # [B, A, n]
-        direction = torch.bmm(x, state.covariance.flatten(2)).unflatten(2, state.covariance.shape[2:])
+        direction = torch.bmm(x, state.covariance.flatten(2)).view(*x.shape[:2], *state.covariance.shape[2:])
         variance = (direction * x.unsqueeze(2)).sum(-1).clamp_min_(0)  # [B, A, M]
         width = (variance * _noise(state).unsqueeze(1)).sqrt_()
         bounds = torch.add(torch.bmm(x, state.theta), width, alpha=self.alpha)

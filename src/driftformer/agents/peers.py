@@ -175,9 +175,7 @@ class RiverLinUCB(Peer):
     package: ClassVar[str] = "river"
 
     def learner(self, arms: int, seed: int) -> _River:
-        from river.linear_model import BayesianLinearRegression
-
-        return _River(BayesianLinearRegression)
+        return _River(installed("river.linear_model").BayesianLinearRegression)
 
 
 class _MABWiser:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -43,21 +44,28 @@ def bootstrapped(units: Array, seed: int = 0) -> Interval:
 
 def sign_flip_p(differences: Array, seed: int = 0) -> float:
     """How often a sum as far from 0 comes about if each unit's difference had had either sign: a test without a law."""
-    if len(differences) <= _MOST_EXACT:
-        signs = np.array(list(itertools.product((-1.0, 1.0), repeat=len(differences))))
-    else:
-        signs = np.random.default_rng(seed).choice([-1.0, 1.0], size=(2**_MOST_EXACT, len(differences)))
-        signs[0] = 1  # what was seen is one of the patterns
+    signs = _signs(len(differences), seed)
     sums = np.abs(signs @ differences)
     found = abs(float(differences.sum()))
     return float((sums >= found - 1e-9 * max(1.0, found)).mean())
 
 
-def interquartile_mean(values: Array) -> float:
-    """The mean of the middle half."""
-    ordered = np.sort(values, axis=None)
-    cut = len(ordered) // 4
-    return float(ordered[cut : len(ordered) - cut].mean())
+@lru_cache(maxsize=8)
+def _signs(units: int, seed: int) -> Array:
+    """All patterns of signs, or some of very many, `[P, units]`."""
+    if units <= _MOST_EXACT:
+        return np.array(list(itertools.product((-1.0, 1.0), repeat=units)))
+    signs = np.random.default_rng(seed).choice([-1.0, 1.0], size=(2**_MOST_EXACT, units))
+    signs[0] = 1  # what was seen is one of the patterns
+    return signs
+
+
+def interquartile_mean(values: Array) -> Array:
+    """The mean of the middle half of each row."""
+    ordered = np.sort(values, axis=-1)
+    cut = ordered.shape[-1] // 4
+    middle: Array = ordered[..., cut : ordered.shape[-1] - cut].mean(axis=-1)
+    return middle
 
 
 def interquartile(streams: Sequence[Array], seed: int = 0) -> Interval:
@@ -66,9 +74,7 @@ def interquartile(streams: Sequence[Array], seed: int = 0) -> Interval:
     That is the interval of Agarwal and others, "Deep reinforcement learning at the edge of the statistical precipice".
     """
     rng = np.random.default_rng(seed)
-    means = [
-        interquartile_mean(np.concatenate([units[rng.integers(0, len(units), len(units))] for units in streams]))
-        for _ in range(RESAMPLES)
-    ]
+    drawn = [units[rng.integers(0, len(units), (RESAMPLES, len(units)))] for units in streams]
+    means = interquartile_mean(np.concatenate(drawn, axis=1))
     low, high = np.quantile(means, [0.025, 0.975])
-    return Interval(interquartile_mean(np.concatenate(list(streams))), float(low), float(high))
+    return Interval(float(interquartile_mean(np.concatenate(list(streams)))), float(low), float(high))

@@ -18,6 +18,7 @@ import itertools
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -120,7 +121,7 @@ class Found:
     missing: tuple[str, ...] = ()  # peers whose package is not installed
     labels: dict[str, str] = field(default_factory=dict)  # each agent with all its options
 
-    @property
+    @cached_property
     def agents(self) -> list[str]:
         """The best ones first, by their interquartile mean over all streams."""
         names = list(self.labels)
@@ -138,10 +139,16 @@ class Found:
     def overall(self, agent: str, drift: str = "") -> Interval:
         return interquartile(self.of(agent, drift=drift))
 
-    def wins(self, agent: str, rival: str) -> int:
-        """On how many streams an agent is significantly ahead of another."""
-        apart = (scores[agent] - scores[rival] for scores in self.scores.values())
-        return sum(bool(gaps.sum() > 0 and sign_flip_p(gaps) < SIGNIFICANT) for gaps in apart)
+    @cached_property
+    def wins(self) -> dict[tuple[str, str], int]:
+        """On how many streams one agent is significantly ahead of another."""
+        won = dict.fromkeys(itertools.permutations(self.labels, 2), 0)
+        for scores in self.scores.values():
+            for one, other in itertools.combinations(self.labels, 2):
+                gaps = scores[one] - scores[other]
+                if sign_flip_p(gaps) < SIGNIFICANT:
+                    won[(one, other) if gaps.sum() > 0 else (other, one)] += 1
+        return won
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -154,7 +161,7 @@ class Found:
                 stream: {agent: units.tolist() for agent, units in rows.items()} for stream, rows in self.scores.items()
             },
             "wins": {
-                one: {other: self.wins(one, other) for other in self.agents if other != one} for one in self.agents
+                one: {other: self.wins[one, other] for other in self.agents if other != one} for one in self.agents
             },
         }
 
@@ -261,8 +268,8 @@ def win_rows(found: Found) -> list[tuple[str, ...]]:
     """On how many streams the agent of the row is significantly ahead of the one of the column; then all of them."""
     rows = []
     for place, agent in enumerate(found.agents, 1):
-        ahead = {rival: found.wins(agent, rival) for rival in found.agents if rival != agent}
-        behind = sum(found.wins(rival, agent) for rival in ahead)
+        ahead = {rival: found.wins[agent, rival] for rival in found.agents if rival != agent}
+        behind = sum(found.wins[rival, agent] for rival in ahead)
         cells = [str(ahead[rival]) if rival in ahead else "·" for rival in found.agents]
         rows.append((f"{place} {agent}", *cells, f"{sum(ahead.values())}", f"{behind}"))
     return rows
