@@ -40,18 +40,15 @@ class Bakeoff(Command):
     log_json: LogJson = False
 
     def run(self) -> None:
-        from driftformer.experiments.bakeoff import DRIFTS, BakeOff, bakeoff, draw, score_rows, win_rows
+        from driftformer.experiments.bakeoff import HEADS, BakeOff, bakeoff, draw, score_tables, win_rows
 
         known = {field.name for field in fields(BakeOff)} - {"peers"}
         asked = {name: value for name, value in vars(self).items() if name in known and value != ()}
         settings = BakeOff(**asked) if not self.own else BakeOff(**asked, peers=())
         found = bakeoff(settings, self.out, workers=self.workers)
         draw(found, self.out)
-        held = {stream.drift for stream in found.streams.values()}
-        heads = ("agent", "item", "value", "block", "interquartile mean")
-        for drift, title in DRIFTS.items():
-            if drift in held:
-                show(new_table(f"Scores, {title}: 0 = random, 100 = the best arm", heads, score_rows(found, drift)))
+        for title, rows in score_tables(found).items():
+            show(new_table(f"Scores, {title}: 0 = random, 100 = the best arm", HEADS, rows))
         numbers = [str(place) for place in range(1, len(found.agents) + 1)]
         title = f"On how many of {len(found.streams)} streams the row is significantly ahead of the column"
         show(new_table(title, ("ahead of", *numbers, "won", "lost"), win_rows(found)))

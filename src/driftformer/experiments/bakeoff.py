@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
@@ -157,6 +158,7 @@ class Found:
             },
             "agents": self.labels,
             "missing": list(self.missing),
+            "tables": score_tables(self),
             "scores": {
                 stream: {agent: units.tolist() for agent, units in rows.items()} for stream, rows in self.scores.items()
             },
@@ -253,15 +255,22 @@ def _scores(summary: Summary, stream: Stream, units: int) -> dict[str, Array]:
     return {name: 100 * (1 - loss / chance) for name, loss in losses.items() if name != "random"}
 
 
-def score_rows(found: Found, drift: str) -> list[tuple[str, ...]]:
-    """For each agent: its mean score in each family, and its interquartile mean."""
-    rows = []
-    for agent in found.agents:
-        means = [found.mean(agent, family, drift) for family in FAMILIES]
-        whole = found.overall(agent, drift)
-        cells = ["–" if mean is None else f"{mean:.0f}" for mean in means]
-        rows.append((agent, *cells, f"{whole.mean:.1f} [{whole.low:.1f}, {whole.high:.1f}]"))
-    return rows
+HEADS = ("agent", *FAMILIES, "interquartile mean")
+
+
+def score_tables(found: Found) -> dict[str, list[tuple[str, ...]]]:
+    """A table for each drift; for each agent its mean score in each family, and its interquartile mean."""
+    tables: dict[str, list[tuple[str, ...]]] = {}
+    for drift, title in DRIFTS.items():
+        if not any(stream.drift == drift for stream in found.streams.values()):
+            continue
+        tables[title] = []
+        for agent in found.agents:
+            means = [found.mean(agent, family, drift) for family in FAMILIES]
+            whole = found.overall(agent, drift)
+            cells = ["–" if mean is None else f"{mean:.0f}" for mean in means]
+            tables[title].append((agent, *cells, f"{whole.mean:.1f} [{whole.low:.1f}, {whole.high:.1f}]"))
+    return tables
 
 
 def win_rows(found: Found) -> list[tuple[str, ...]]:
@@ -282,13 +291,14 @@ def markdown(found: Found) -> list[str]:
         f"{len(found.streams)} streams, T = {settings.horizon:,}, {settings.problems} problems each, "
         f"{settings.changes} changes, seed {settings.seed}."
     ]
+    packages = sorted({peer.package for peer in PEERS if peer.name in found.labels})
+    if packages:
+        lines[0] += f" With {', '.join(f'{package} {version(package)}' for package in packages)}."
     if found.missing:
         lines.append(f"Not installed, so not played: {', '.join(found.missing)}.")
-    for drift, title in DRIFTS.items():
-        if any(stream.drift == drift for stream in found.streams.values()):
-            heads = f"| {title} | item | value | block | interquartile mean |"
-            lines += ["", heads, "|---|---:|---:|---:|---:|"]
-            lines += [f"| `{row[0]}` | {' | '.join(row[1:])} |" for row in score_rows(found, drift)]
+    for title, rows in score_tables(found).items():
+        lines += ["", f"| {title} | item | value | block | interquartile mean |", "|---|---:|---:|---:|---:|"]
+        lines += [f"| `{row[0]}` | {' | '.join(row[1:])} |" for row in rows]
     names = found.agents
     lines += ["", "| ahead of | " + " | ".join(map(str, range(1, len(names) + 1))) + " | wins | losses |"]
     lines.append("|---|" + "---:|" * (len(names) + 2))
