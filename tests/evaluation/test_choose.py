@@ -85,6 +85,7 @@ def test_the_command_prints_who_to_take_and_stores_it(
         ("t.csv", "x,y\n" + "1,a\n" * 200, [], "column 'y' has one class only"),
         ("t.csv", "x,y\n" + "red,a\nblue,b\n" * 100, [], "column 'x', row 1 is 'red', not a number"),
         ("t.csv", "x,y\n" + "1,a\n2,b\n" * 40, [], "data has 80 rounds, too few to tell agents apart"),
+        ("t.csv", "x,y\n" + "".join(f"1,{row / 7}\n" for row in range(200)), [], "200 classes in 200 rounds, too few"),
         ("t.csv", "x,y\n" + "1,a\n2,b\n" * 80, ["--target", "z"], "target: there is no 'z'"),
         ("t.csv", "x,y\n" + "1,a\n2,b\n" * 80, ["--agents", "linucbb"], "there is no 'linucbb'; did you mean 'linucb'"),
         ("t.csv", "x,y\n" + "1,a\n2,b\n" * 80, ["--horizon", "161"], "horizon is 161, but the table has 160 rows"),

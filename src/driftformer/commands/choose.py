@@ -28,6 +28,8 @@ class Choose(Command):
     """The file's column of classes, which become the arms; the last one by default."""
     rewards: tuple[str, ...] = ()
     """Columns of the file with the reward of each arm, instead of classes."""
+    drop: tuple[str, ...] = ()
+    """Columns of the file to leave out, such as ids and dates."""
     agents: tuple[str, ...] = ()
     """Agents to try; by default a dozen sensible ones."""
     horizon: int = 0
@@ -43,4 +45,5 @@ class Choose(Command):
         options = {name: value for name, value in vars(self).items() if name != "log_json"}
         choice = choose(**options | {"agents": self.agents or SENSIBLE})
         show(choice.render(), *choice.advice())
-        print(choice.code)  # not broken into lines, so that it can be copied
+        if choice.code:
+            print(choice.code)  # not broken into lines, so that it can be copied

@@ -28,6 +28,8 @@ class Items:
     """A built-in table or a file with classes, as in the environment table."""
     target: str = ""
     """The file's column of classes; the last one by default."""
+    drop: tuple[str, ...] = ()
+    """Columns of the file to leave out, such as ids and dates."""
     horizon: int = 1000
     """Rounds T."""
     arms: int = 5
@@ -54,7 +56,7 @@ class Items:
         if self.change == "none" and self.times:
             raise InputError(f"times is {self.times!r:.60}, but change is none; give permute or handover")
         return ItemsBandit(
-            data=load(self.data, self.target),
+            data=load(self.data, self.target, drop=self.drop),
             horizon=self.horizon,
             arms=self.arms,
             pays=self.pays,

@@ -48,6 +48,8 @@ STRETCHES = 20
 LUCK = 4
 """How often the same rounds are played."""
 LEAST_ROUNDS = 5 * STRETCHES
+LEAST_OF_EACH = 10
+"""Rounds for each arm."""
 
 
 @dataclass(frozen=True)
@@ -138,6 +140,7 @@ def choose(
     *,
     target: str = "",
     rewards: Sequence[str] = (),
+    drop: Sequence[str] = (),
     agents: Sequence[str] = SENSIBLE,
     horizon: int = 0,
     seed: int = 0,
@@ -146,17 +149,25 @@ def choose(
 ) -> Choice:
     """Play agents on one's own data in its own order, and say which to take.
 
-    `data`, `target` and `rewards` are those of the environment `table`: a .csv or .parquet file, the name of a built-in
-    table, or a pair of arrays. `horizon` plays only the first rows. With `out`, results are kept there, and only what
-    it lacks is computed. An agent whose memory is longer than the data is left out.
+    `data`, `target`, `rewards` and `drop` are those of the environment `table`: a .csv or .parquet file, the name of a
+    built-in table, or a pair of arrays. `horizon` plays only the first rows. With `out`, results are kept there, and
+    only what it lacks is computed. An agent whose memory is longer than the data is left out.
     """
     require_count("horizon", horizon, 0)
-    if isinstance(rewards, str):
-        raise InputError(f"rewards is {rewards!r:.60}; give a list of columns")
-    environment = Table(data=data, target=target, rewards=tuple(rewards), horizon=horizon, order="stored").build()
+    for option, given in (("rewards", rewards), ("drop", drop), ("agents", agents)):
+        if isinstance(given, str):
+            raise InputError(f"{option} is {given!r:.60}; give a list")
+    environment = Table(
+        data=data, target=target, rewards=tuple(rewards), drop=tuple(drop), horizon=horizon, order="stored"
+    ).build()
     if environment.horizon < LEAST_ROUNDS:
         raise InputError(
             f"data has {environment.horizon} rounds, too few to tell agents apart; give at least {LEAST_ROUNDS}"
+        )
+    if environment.arms * LEAST_OF_EACH > environment.horizon:
+        raise InputError(
+            f"data has {environment.arms} classes in {environment.horizon} rounds, too few to learn of each; choose "
+            "another target, or give rewards, a column for each arm"
         )
     named = dict.fromkeys(["random", *agents])
     players = {name: First(make_agent(name), LUCK) for name in named if _fits(name, environment.horizon)}
