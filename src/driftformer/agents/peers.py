@@ -50,13 +50,13 @@ class Peer:
     package: ClassVar[str]
     learns: ClassVar[bool] = False
 
-    def learner(self, arms: int, seed: int) -> Any:
+    def learner(self, seed: int) -> Any:
         """Something with `choose(features, offered, uniform)` and `learn(arm, reward)`."""
         raise NotImplementedError
 
     def init(self, shape: ProblemShape) -> Learners:
         installed(self.package)
-        return Learners([self.learner(shape.arms, seed) for seed in range(shape.batch)])
+        return Learners([self.learner(seed) for seed in range(shape.batch)])
 
     def act(self, state: Learners, observation: Observation, rng: Stream) -> tuple[Tensor, NoInfo]:
         uniform = rng.uniform().tolist()
@@ -107,7 +107,7 @@ class VWSquareCB(Peer):
     package: ClassVar[str] = "vowpalwabbit"
     options: ClassVar[str] = "--squarecb"
 
-    def learner(self, arms: int, seed: int) -> _VowpalWabbit:
+    def learner(self, seed: int) -> _VowpalWabbit:
         return _VowpalWabbit(installed(self.package), f"{self.options} --random_seed {seed + 1}")
 
 
@@ -174,20 +174,20 @@ class RiverLinUCB(Peer):
     name: ClassVar[str] = "river-linucb"
     package: ClassVar[str] = "river"
 
-    def learner(self, arms: int, seed: int) -> _River:
+    def learner(self, seed: int) -> _River:
         return _River(installed("river.linear_model").BayesianLinearRegression)
 
 
 class _MABWiser:
-    def __init__(self, package: Any, arms: int) -> None:
-        mab = importlib.import_module("mabwiser.mab")
-        self._make = lambda keys: mab.MAB(arms=keys, learning_policy=mab.LearningPolicy.LinUCB(alpha=1, l2_lambda=1))
+    def __init__(self, package: Any) -> None:
+        self._package = package
         self._bandit: Any = None
 
     def _begun(self, asked: list[tuple[int, Array]]) -> Any:
         if self._bandit is None:
             keys = sorted({key for key, _ in asked})
-            self._bandit = self._make(keys)
+            law = self._package.LearningPolicy.LinUCB(alpha=1, l2_lambda=1)
+            self._bandit = self._package.MAB(arms=keys, learning_policy=law)
             zeros = np.zeros((len(keys), len(asked[0][1])))  # it must be fitted once; a zero vector teaches nothing
             self._bandit.fit(keys, [0.0] * len(keys), zeros)
         return self._bandit
@@ -215,8 +215,8 @@ class MABWiserLinUCB(Peer):
     name: ClassVar[str] = "mabwiser-linucb"
     package: ClassVar[str] = "mabwiser"
 
-    def learner(self, arms: int, seed: int) -> _MABWiser:
-        return _MABWiser(installed(self.package), arms)
+    def learner(self, seed: int) -> _MABWiser:
+        return _MABWiser(installed("mabwiser.mab"))
 
 
 PEERS: tuple[type[Peer], ...] = (VWSquareCB, VWBag, VWEpsilon, RiverLinUCB, MABWiserLinUCB)

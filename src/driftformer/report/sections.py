@@ -156,7 +156,11 @@ exponents with 95% intervals. In the paper: tab:rate. More: docs/master.md. {sou
 def _bakeoff(kept: Mapping[str, Any]) -> str:
     """The bake-off that comes with the package."""
     tables = "".join(
-        _table(("Agent", "Items", "Values", "Blocks", "Interquartile mean"), [map(_e, row) for row in rows], _e(title))
+        _table(
+            ("Agent", "Items", "Values", "Blocks", "Interquartile mean"),
+            [[_e(cell) for cell in row] for row in rows],
+            _e(title),
+        )
         for title, rows in kept["tables"].items()
     )
     return f"""<p>Scores on streams made of real tables: 0 is random play, 100 the best arm of every round;
