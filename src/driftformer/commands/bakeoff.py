@@ -48,10 +48,18 @@ class Bakeoff(Command):
         found = bakeoff(settings, self.out, workers=self.workers)
         draw(found, self.out)
         for title, rows in score_tables(found).items():
-            show(new_table(f"Scores, {title}: 0 = random, 100 = the best arm", HEADS, rows))
+            cut = [(_short(agent, 38), *cells) for agent, *cells in rows]
+            show(new_table(f"Scores, {title}: 0 = random, 100 = the best arm", HEADS, cut))
         numbers = [str(place) for place in range(1, len(found.agents) + 1)]
         title = f"On how many of {len(found.streams)} streams the row is significantly ahead of the column"
-        show(new_table(title, ("ahead of", *numbers, "won", "lost"), win_rows(found)))
+        cut = [(_short(agent, 22), *cells) for agent, *cells in win_rows(found)]
+        matrix = new_table(title, ("ahead of", *numbers, "won", "lost"), cut)
+        matrix.padding = (0, 1, 0, 0)
+        show(matrix)
         if found.missing:
             print(f"\nnot installed, so not played: {', '.join(found.missing)}; pip install 'driftformer[peers]'")
         print(f"\nresults, bakeoff.md and bakeoff.png are in {self.out}")
+
+
+def _short(name: str, most: int) -> str:
+    return name if len(name) <= most else name[: most - 1] + "…"
