@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: help demo test lint bench clean
+.PHONY: help demo test lint bench bakeoff clean
 
 help: ## say what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 15
@@ -27,6 +27,9 @@ bench: .venv/bench ## compare speed with other libraries and update docs/benchma
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.policies --write
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.online --write
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.karmed --write
+
+bakeoff: .venv/bench ## compare agents on real tables and update docs/bakeoff.md
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.bakeoff --write
 
 clean: ## remove the virtual environment and all caches, but no results
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis

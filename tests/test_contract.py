@@ -21,7 +21,8 @@ from tests.small import small
 OURS = [name for name, preset in PRESETS.items() if preset.__module__.startswith("driftformer.")]
 SMALL = {"horizon": 60, "dim": 4, "arms": 3}  # the longest default window is 50
 USED_BY = {"b": {"change": "cosine"}, "budget": {"change": "walk"}, "width": {"change": "handover"}}
-USED_BY |= {("table", "changes"): {"change": "permute"}}
+USED_BY |= {(name, "changes"): {"change": "permute"} for name in ("table", "items")}
+USED_BY |= {("items", "noise"): {"pays": "linear"}}
 """Options that count only where another is set."""
 MODES = {env: ("fixed", "resampled") if hasattr(PRESETS[env], "arm_mode") else ("as it is",) for env in OURS}
 CASES = [(env, agent, mode) for env in OURS for agent in AGENTS for mode in MODES[env]]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from driftformer.agents.incontext import load_policy
     from driftformer.agents.registry import make_agent, register_agent
     from driftformer.environments.nonstationarity import nonstationarity
+    from driftformer.evaluation.choose import Choice, choose
     from driftformer.evaluation.evaluate import evaluate
     from driftformer.evaluation.result import Result, load_result
     from driftformer.logs.replay import replay
@@ -24,10 +25,12 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _WHERE = {
+    "Choice": "evaluation.choose",
     "Observation": "problem",
     "Result": "evaluation.result",
     "Traits": "problem",
     "Truth": "problem",
+    "choose": "evaluation.choose",
     "evaluate": "evaluation.evaluate",
     "load_policy": "agents.incontext",
     "load_result": "evaluation.result",
@@ -39,11 +42,13 @@ _WHERE = {
 }
 
 __all__ = [
+    "Choice",
     "InputError",
     "Observation",
     "Result",
     "Traits",
     "Truth",
+    "choose",
     "evaluate",
     "load_policy",
     "load_result",

@@ -226,6 +226,12 @@ def test_whole_numbers_may_turn_into_fractions_late_in_a_file(tmp_path: Path) ->
     assert len(load(str(tmp_path / "t.csv")).contexts) == 300_001
 
 
+def test_columns_that_are_dropped_are_as_if_they_had_never_been_there(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("day,x,y\n2020-01-01,1,a\n2020-01-02,2,b\n")
+    (tmp_path / "u.csv").write_text("x,y\n1,a\n2,b\n")
+    assert load(str(tmp_path / "t.csv"), drop=["day"]) == load(str(tmp_path / "u.csv"))
+
+
 def test_columns_of_rewards_are_arms_in_the_order_given(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("left,x,right\n0.5,1,2\n1.5,2,0\n")
     data = load(str(tmp_path / "t.csv"), rewards=["right", "left"])
@@ -312,6 +318,10 @@ BAD_FILES = [
     ("t.csv", "x,y\n1,1\n2,2\n", {"rewards": "y"}, r"rewards is 'y'; give a list"),
     ("t.csv", "x,y\n1,1\n2,2\n", {"rewards": ("x", "y")}, r"0 columns of features"),
     ("t.csv", "x,y\n1,1\n2,2\n", {"rewards": ("x", "y"), "target": "x"}, r"target is 'x', but rewards"),
+    ("t.csv", "x,y\n1,1\n2,2\n", {"drop": ("z",)}, r"drop: there is no 'z'"),
+    ("t.csv", "x,y\n1,1\n2,2\n", {"drop": "x"}, r"drop is 'x'; give a list"),
+    ("t.csv", "x,y\n1,1\n2,2\n", {"drop": ("y",), "target": "y"}, r"drop has 'y', which is the target"),
+    ("t.csv", "x,y\n1,1\n2,2\n", {"drop": ("x", "y")}, r"drop leaves no column"),
     ("t.csv", "x,l,r\n1,1,inf\n2,2,3\n", {"rewards": ("l", "r")}, r"column 'r', row 1 is inf"),
     ("t.csv", "x,l,r\n1,1,2\n2,1e20,3\n", {"rewards": ("l", "r")}, r"column 'l', row 2 is 1e\+20; .* at most 1e\+12"),
     ("t.csv", "x,l,r\n1,1,2\n2,,3\n", {"rewards": ("l", "r")}, r"column 'l', row 2 is missing"),

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from driftformer.experiments.claims import CLAIMS
-from driftformer.experiments.reproduce import read_experiments
-from driftformer.report import headlines
+from driftformer.experiments.reproduce import kept, read_experiments
+from driftformer.report import headlines, sections
 from driftformer.simulation.numbers import number
 
 if TYPE_CHECKING:
@@ -139,3 +139,13 @@ def test_headlines_tables_and_curves_show_the_same_numbers(page: Page, reproduct
     spoken = page.locator("#low .plot").first.get_attribute("aria-label") or ""
     assert f"linucb {number(row.regret_mean)}" in spoken
     assert "over 3 problems" in spoken
+
+
+def test_the_bake_off_that_comes_with_the_package_is_shown_with_all_its_agents() -> None:
+    """Without a browser: the section is plain text."""
+    found = kept("bakeoff")
+    assert found is not None
+    text = sections._bakeoff(found)
+    assert text.count("<table>") == len(found["tables"]) == 4
+    for agent in found["agents"]:
+        assert text.count(f"<td>{agent}</td>") == 4

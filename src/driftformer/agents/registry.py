@@ -91,6 +91,11 @@ AGENTS: dict[str, Entry] = {
         "LinUCB on the last rounds only",
         {"window": 50, "alpha": 1.0, "ridge": 1.0},
     ),
+    "adaptive-linucb": Entry(
+        "adaptive.AdaptiveLinUCB",
+        "linear regressions with several memories, believed as far as they predict",
+        {"alpha": 1.0, "signal": 3.0},
+    ),
     "restart": Entry(
         "restart.PeriodicRestart", "a base agent that begins again every so many rounds", {"base": LINUCB, "every": 50}
     ),

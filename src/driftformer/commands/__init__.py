@@ -4,7 +4,9 @@ Importing them imports no torch, matplotlib or transformers, so that help answer
 To add a command, write its file and name its class here.
 """
 
+from driftformer.commands.bakeoff import Bakeoff
 from driftformer.commands.bench import Bench
+from driftformer.commands.choose import Choose
 from driftformer.commands.collect import Collect
 from driftformer.commands.evaluate import Evaluate
 from driftformer.commands.export import Export
@@ -18,7 +20,22 @@ from driftformer.commands.sweep import Sweep
 from driftformer.commands.theory import Theory
 
 _KINDS = (
-    *(List, Evaluate, Sweep, Replay, Reproduce, Report, Rates, Theory, Show, Collect, Pretrain, Card, Export, Bench),
+    List,
+    Evaluate,
+    Sweep,
+    Choose,
+    Replay,
+    Bakeoff,
+    Reproduce,
+    Report,
+    Rates,
+    Theory,
+    Show,
+    Collect,
+    Pretrain,
+    Card,
+    Export,
+    Bench,
 )
 
 COMMANDS: dict[str, type[Command]] = {kind.__name__.lower(): kind for kind in _KINDS}

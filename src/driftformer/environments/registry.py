@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from driftformer.environments.changing import Bernoulli, Disjoint, Logistic
+from driftformer.environments.items import Items
 from driftformer.environments.presets import LINEAR, SHARED, Linear, Preset
 from driftformer.environments.table import Table
 from driftformer.errors import InputError, unknown_name
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from driftformer.environments.base import Environment
     from driftformer.environments.drift import Drift
 
-_OWN: tuple[type[Preset], ...] = (*LINEAR, Bernoulli, Logistic, Disjoint, Table)
+_OWN: tuple[type[Preset], ...] = (*LINEAR, Bernoulli, Logistic, Disjoint, Table, Items)
 PRESETS: dict[str, type[Preset]] = {preset.name: preset for preset in _OWN}
 
 

@@ -32,6 +32,8 @@ class Table:
     """The file's column of classes; the last one by default."""
     rewards: tuple[str, ...] = ()
     """Columns of the file with the reward of each arm, instead of classes."""
+    drop: tuple[str, ...] = ()
+    """Columns of the file to leave out, such as ids and dates."""
     horizon: int = 0
     """Rounds T, a row each; 0 plays all rows."""
     order: Order = "shuffled"
@@ -54,7 +56,7 @@ class Table:
         require_count("horizon", self.horizon, 0)
         if self.change == "none" and self.times:
             raise InputError(f"times is {self.times!r:.60}, but change is none; give permute or handover")
-        data = load(self.data, self.target, self.rewards)
+        data = load(self.data, self.target, self.rewards, self.drop)
         return TableBandit(
             data=data,
             horizon=self.horizon or len(data.contexts),

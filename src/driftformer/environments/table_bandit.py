@@ -2,10 +2,7 @@
 
 Arm k's features are the row's features and a constant 1 in the k-th of A blocks, zeros elsewhere, so that linear agents
 learn a model of their own for each arm. Rewards have no noise: an arm pays exactly what it is worth.
-
-Labels may change their meaning. Each change is a random cycle through all arms, so every class moves to another arm.
-A hand-over of width W that begins in round τ plays the new labels in round t with probability (t − τ + 1) / (W + 1),
-the old ones otherwise; W = 0 is a change at once.
+Labels may change their meaning: see `relabelling.py`.
 """
 
 from __future__ import annotations
@@ -16,13 +13,13 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from driftformer.environments.drift import change_times
+from driftformer.environments.relabelling import check_changes, draw_labels, draw_orders, draw_times, epoch_of
 from driftformer.environments.rewards import LAWS, RewardLaw
 from driftformer.environments.table import Order
 from driftformer.environments.table_data import LARGEST_FEATURE, TableData
 from driftformer.errors import InputError, require_count
 from driftformer.problem import Observation, Traits, Truth, pick
-from driftformer.randomness import CHUNK, Randomness, Stream
+from driftformer.randomness import CHUNK, Randomness
 
 
 @dataclass(frozen=True)
@@ -74,12 +71,8 @@ class TableBandit:
                 f"data is {self.data.label}, where {self.arms} arms with {self.dim // self.arms} features each make "
                 f"d = {self.dim}; {CHUNK} problems of that size need more than 8 GiB, so drop columns or classes"
             )
-        require_count("width", self.width, 0)
-        require_count("changes", self.changes, 0)
-        if self.changes > (room := max(0, self.horizon - 1 - self.width)):
-            end = f" and end within {self.horizon}" if self.width else ""
-            raise InputError(f"changes is {self.changes}; at most {room} can begin after round 1{end}")
-        object.__setattr__(self, "times", tuple(sorted(change_times(self.times, self.horizon))))
+        times = check_changes(self.changes, self.times, self.width, self.horizon)
+        object.__setattr__(self, "times", times)
 
     @property
     def arms(self) -> int:
@@ -115,9 +108,7 @@ class TableBandit:
     def advance(self, world: TableWorld, randomness: Randomness) -> TableWorld:
         """The world of the next round, whatever arm is pulled in this one."""
         t, course = world.t + 1, world.course
-        # One chance for all changes of a problem, so that later labels never come before earlier ones.
-        chance = randomness.stream("drift").uniform().unsqueeze(1) if self.width else 0.0
-        epoch = ((t + 1 - course.times) / (self.width + 1) > chance).sum(dim=1)  # [B]
+        epoch = epoch_of(t, course.times, self.width, randomness)  # [B]
         return self._world(t, epoch, epoch != world.epoch, course)
 
     def _rows(self, randomness: Randomness) -> Tensor:
@@ -125,20 +116,13 @@ class TableBandit:
         if self.order == "stored":
             rows = torch.arange(self.horizon, dtype=torch.int32, device=randomness.device)
             return rows.expand(randomness.batch, -1)
-        return _orders(randomness.stream("rows"), len(self.data.contexts))[:, : self.horizon].int()
+        return draw_orders(randomness.stream("rows"), len(self.data.contexts))[:, : self.horizon].int()
 
     def _labels(self, randomness: Randomness) -> tuple[Tensor, Tensor]:
         """When labels change, `[B, J]`, and the class that each arm stands for before and after, `[B, J+1, A]`."""
-        rng, batch, device = randomness.stream("drift"), randomness.batch, randomness.device
-        times = torch.tensor(self.times, dtype=torch.long, device=device).expand(batch, -1)
-        if self.changes:
-            times = _orders(rng, self.horizon - 1 - self.width)[:, : self.changes].sort(dim=1).values + 2
-        labels = [torch.arange(self.arms, device=device).expand(batch, -1)]
-        for _ in range(times.shape[1]):
-            cycle = _orders(rng, self.arms)  # [B, A]: the arm at each place takes the class of the next one's
-            taken = labels[-1].gather(1, cycle.roll(-1, dims=1))
-            labels.append(torch.empty_like(taken).scatter_(1, cycle, taken))
-        return times, torch.stack(labels, dim=1)
+        rng, like = randomness.stream("drift"), torch.empty(randomness.batch, device=randomness.device)
+        times = draw_times(rng, like, self.changes, self.times, self.width, self.horizon)
+        return times, draw_labels(rng, like, self.arms, times.shape[1])
 
     def _world(self, t: int, epoch: Tensor, changed: Tensor, course: Course) -> TableWorld:
         row = course.rows[:, t - 1].long()  # [B]
@@ -164,9 +148,3 @@ class TableBandit:
         plain = ("name", "horizon", "dim", "arms", "order", "changes", "width")
         content = dict(zip(("features", "pays"), self.data.content, strict=True))
         return {key: getattr(self, key) for key in plain} | {"times": list(self.times), "data": content}
-
-
-def _orders(rng: Stream, size: int) -> Tensor:
-    """A random order of 0..size-1 for each problem, `[B, size]`."""
-    draws = [rng.uniform(min(size, 1024)) for _ in range(0, size, 1024)]  # in parts: a GPU draws some of them ahead
-    return torch.cat(draws, dim=1)[:, :size].argsort(dim=1, stable=True)

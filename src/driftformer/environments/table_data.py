@@ -41,15 +41,17 @@ class TableData:
     content: tuple[str, str]  # the fingerprints of features and classes or rewards as they were given
 
 
-def load(data: Any, target: str = "", rewards: Sequence[str] = ()) -> TableData:
-    """A built-in table, a file, or a pair of arrays."""
+def load(data: Any, target: str = "", rewards: Sequence[str] = (), drop: Sequence[str] = ()) -> TableData:
+    """A built-in table, a file less the columns to drop, or a pair of arrays."""
     built_in = isinstance(data, str) and data in (*SCIKIT_LEARN, *RIVER)
     if isinstance(data, (str, Path)) and not built_in:
         label = Path(data).name
-        return _make(label, *_split(_read(Path(data).expanduser(), str(data)), label, target, rewards))
+        return _make(label, *_split(_read(Path(data).expanduser(), str(data)), label, target, rewards, drop))
     label = data if built_in else "arrays"
-    if target or rewards:
-        raise InputError(f"data is {label}, whose columns have no names; drop target and rewards, or give a file")
+    if target or rewards or drop:
+        raise InputError(
+            f"data is {label}, whose columns have no names; leave out target, rewards and drop, or give a file"
+        )
     features, paid = _built_in(data) if built_in else _arrays(data)
     return _make(label, _named("feature", features), {"classes": paid} if paid.ndim == 1 else _named("reward", paid))
 
@@ -92,7 +94,7 @@ def _numbers(label: str, name: str, column: Array, most: float = np.finfo(float)
         bad = [row for row, cell in enumerate(cells) if not isinstance(cell, (Real, Decimal))]
         if bad:  # text as a whole, perhaps for a single cell: name that one
             row = min(bad, key=lambda row: _reads_as_number(cells[row]))
-            problem = f"is {shown(cells[row])}, not a number; leave the column out or encode it"
+            problem = f"is {shown(cells[row])}, not a number; name the column in drop, or encode it"
             raise _bad_cell(label, name, row, MISSING if cells[row] is None else problem)
     numbers = column.astype(np.float64)
     for row in np.flatnonzero(~(np.abs(numbers) <= most))[:1]:
@@ -166,16 +168,28 @@ def _arrays(data: Any) -> tuple[Array, Array]:
     return features, paid
 
 
-def _split(table: Any, label: str, target: str, rewards: Sequence[str]) -> tuple[dict[str, Array], dict[str, Array]]:
+def _split(
+    table: Any, label: str, target: str, rewards: Sequence[str], drop: Sequence[str]
+) -> tuple[dict[str, Array], dict[str, Array]]:
     """A file's columns of features, and those of classes or rewards."""
     names = table.column_names
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise InputError(f"data is {label}: two columns are called '{twice[0]}'; rename one")
     if len(names) < 2:
-        raise InputError(f"data is {label}, which has one column, {shown(names[0])}; separate columns by commas")
-    if isinstance(rewards, str) or not isinstance(rewards, Sequence):
-        raise InputError(f"rewards is {shown(rewards)}; give a list of columns")
+        mend = "separate columns by commas" if label.endswith(".csv") else "add columns of features"
+        raise InputError(f"data is {label}, which has one column, {shown(names[0])}; {mend}")
+    for option, given in (("rewards", rewards), ("drop", drop)):
+        if isinstance(given, str) or not isinstance(given, Sequence):
+            raise InputError(f"{option} is {shown(given)}; give a list of columns")
+    for name in drop:
+        if name not in names:
+            raise unknown_name("drop", str(name), names)
+        if name in (target, *rewards):
+            raise InputError(f"drop has {shown(name)}, which is the target or a reward; leave it out of drop")
+    names = [name for name in names if name not in drop]
+    if not names:
+        raise InputError("drop leaves no column; name fewer")
     if rewards and target:
         raise InputError(f"target is {shown(target)}, but rewards are given too; drop one of the two")
     if rewards and len(set(rewards)) != max(2, len(rewards)):

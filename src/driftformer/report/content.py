@@ -28,6 +28,7 @@ class Content:
         self.trainings = list(_trainings(results, self.options))
         self.rates_are_kept = RATES not in results  # they come with the package
         self.rates = results.get(RATES) or reproduce.kept(RATES) or {}
+        self.bakeoff = reproduce.kept("bakeoff")
         self.theory = results.get(THEORY)
         self.verdicts = [judge(claim, self.summaries) for claim in CLAIMS]
         self.single_runs = {name: {**run, "caption": caption(run)} for name, run in runs.items()}

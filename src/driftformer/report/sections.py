@@ -33,6 +33,7 @@ def body(content: Content, out: Path) -> str:
     sections += [(name, EXPERIMENTS[name].title, _experiment(name, content)) for name in content.summaries]
     sections += [(one["name"], one["title"], _training(one)) for one in content.trainings]
     sections += [("rates", "Rates", _rates(content.rates, content.rates_are_kept))]
+    sections += [("bakeoff", "Real tables", _bakeoff(content.bakeoff))] if content.bakeoff else []
     sections += [("theory", "The proof, run", _theory(content.theory, out))] if content.theory else []
     sections += [("single-runs", "Single runs", _single_runs(content.single_runs))]
     sections += [("agents", "Agents", _agents(content.agents, out))]
@@ -150,6 +151,22 @@ def _rates(rates: Mapping[str, Any], are_kept: bool) -> str:
     return f"""<p>How dynamic regret grows with the horizon T, the number J of segments and the path length Δ: fitted
 exponents with 95% intervals. In the paper: tab:rate. More: docs/master.md. {source}</p>
 {_table(("Sweep", "Agent", "Exponent", "In the paper"), rows)}"""
+
+
+def _bakeoff(kept: Mapping[str, Any]) -> str:
+    """The bake-off that comes with the package."""
+    tables = "".join(
+        _table(
+            ("Agent", "Items", "Values", "Blocks", "Interquartile mean"),
+            [[_e(cell) for cell in row] for row in rows],
+            _e(title),
+        )
+        for title, rows in kept["tables"].items()
+    )
+    return f"""<p>Scores on streams made of real tables: 0 is random play, 100 the best arm of every round;
+interquartile means over all problems with 95% intervals. These results come with the package
+(<code>driftformer bakeoff</code>). More: docs/bakeoff.md.</p>
+{tables}"""
 
 
 def _theory(checks: Mapping[str, Mapping[str, str]], out: Path) -> str:
