@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from driftformer.agents.incontext import MOST_DIM, load_policy
+from driftformer.agents.incontext import load_policy
 from driftformer.agents.services.online import Online as Service
 from driftformer.environments.linear import LinearBandit
 from driftformer.errors import InputError
+from driftformer.models.bank import MOST_DIM
 from driftformer.models.checkpoints import save_policy
 from driftformer.randomness import Randomness
 from driftformer.simulation.rollout import rollout

@@ -19,7 +19,7 @@ from torch.nn import functional
 from driftformer.agents.base import ProblemShape
 from driftformer.agents.registry import policy_options
 from driftformer.errors import InputError, require_choice, require_real
-from driftformer.models.bank import Bank, Prediction, empty, learn, predict, statistics
+from driftformer.models.bank import MOST_DIM, Bank, Prediction, empty, learn, predict, statistics
 from driftformer.models.context import Context, begin, next_logits, record
 from driftformer.models.sampling import standard_gumbel
 from driftformer.policies import digest_of, folder_of
@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     from driftformer.models.query import QueryPolicy
 
 Mode = Literal["sample", "greedy"]
-
-MOST_DIM = 256
-"""Of a bank, whose cost grows with the square of the dimension."""
 
 
 @dataclass(frozen=True)
