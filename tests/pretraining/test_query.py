@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,12 +15,14 @@ import driftformer as df
 from driftformer.environments.broad import BroadBandit
 from driftformer.models.query import DARING, Verdict
 from driftformer.models.sampling import standard_gumbel
-from driftformer.pretraining.query import QueryPlayer, daring_loss, excess_regret, tries, value_loss
+from driftformer.pretraining.processes import Part
+from driftformer.pretraining.query import QueryLoop, QueryPlayer, daring_loss, excess_regret, tries, value_loss
 from driftformer.pretraining.recipes import Recipe, recipe_of
 from driftformer.pretraining.run import train
+from driftformer.pretraining.worlds import worlds_of
 from driftformer.randomness import Randomness
 from driftformer.simulation.rollout import rollout
-from driftformer.simulation.tape import problems_of
+from driftformer.simulation.tape import Tape, problems_of
 from tests.models.test_query import make_policy
 
 
@@ -85,6 +88,23 @@ def test_what_is_watched_is_what_the_agent_plays(environment: BroadBandit, tmp_p
     assert torch.equal(watched.trajectories.rewards, played.trajectories.rewards)
     assert bool((watched.spread[0] == 0).all())
     assert bool((watched.spread[4] > 0).all())
+
+
+@pytest.mark.parametrize("tuning", [False, True])
+def test_problems_laid_out_for_many_steps_are_those_of_each_step(tuning: bool) -> None:
+    worlds, part = worlds_of("tiny"), Part(2)
+    unused: Any = None
+    alone, together = (
+        QueryLoop(small(), unused, worlds, unused, unused, part, unused, unused, torch.device("cpu"), ahead=ahead)
+        for ahead in (1, 4)
+    )
+    for number in (5, 6, 3, 4):
+        (one, first), (other, second) = alone._problems(number, tuning), together._problems(number, tuning)
+        assert isinstance(one, Tape)
+        assert isinstance(other, Tape)
+        for name in ("features", "values", "spread", "noise"):
+            assert torch.equal(getattr(one, name), getattr(other, name))
+        assert torch.equal(first.stream("heat").uniform(), second.stream("heat").uniform())
 
 
 def test_chance_follows_the_gumbel_numbers() -> None:

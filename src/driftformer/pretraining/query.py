@@ -58,7 +58,7 @@ _STRAY = 0.5
 """Standard deviation of what is tried about daring, in logarithms."""
 _STRETCHES = 4
 """Parts of a problem with a try of their own."""
-_AHEAD = 32
+AHEAD = 32
 """Steps whose problems a GPU lays out together: launching the kernels of each alone takes longer than they do."""
 
 
@@ -245,7 +245,8 @@ class QueryLoop:
     state: TrainingState
     device: torch.device
     earlier: dict[str, Tensor] = field(default_factory=dict)  # a step is never left half done
-    _laid: dict[object, Tape] = field(default_factory=dict)  # problems of steps to come
+    ahead: int = 1  # steps whose problems are laid out together
+    _laid: dict[tuple[bool, int, int], Tape] = field(default_factory=dict)  # those of the steps under way
 
     def steps(self) -> Iterator[Step]:
         """One step after the other, from where the training stands."""
@@ -321,16 +322,14 @@ class QueryLoop:
             chunks = [chunk for step in numbers for chunk in self.part.chunks(step)]
             return Randomness(root, chunks, size=size, device=self.device)
 
-        if self.device.type != "cuda" or not isinstance(environment, Foreseeable):
+        if not isinstance(environment, Foreseeable):
             return problems_of(environment, drawn([number])), drawn([number])
-        group = range(number - number % _AHEAD, number - number % _AHEAD + _AHEAD)
-        together = [step for step in group if draw_place(self.worlds, seed, step) == place]
-        key = (tuning, group.start, place)
+        first = number - number % self.ahead
+        together = [step for step in range(first, first + self.ahead) if draw_place(self.worlds, seed, step) == place]
+        key = (tuning, first, place)
         if key not in self._laid:
-            self._laid = {
-                held: tape for held, tape in self._laid.items() if isinstance(held, tuple) and held[:2] == key[:2]
-            }
+            self._laid = {held: tape for held, tape in self._laid.items() if held[:2] == key[:2]}
             laid = lay_out(environment, drawn(together))
-            self._laid[key] = laid.rows(0, len(laid.values))
+            self._laid[key] = laid.rows(0, len(laid.values))  # without the truth, which no step needs
         rows = size * self.part.count
         return self._laid[key].rows(together.index(number) * rows, rows), drawn([number])

@@ -33,7 +33,7 @@ from driftformer.pretraining.log import Log, curve_of
 from driftformer.pretraining.loop import Loop, Step
 from driftformer.pretraining.meter import Meter, fitting_tokens, training_flops_per_token
 from driftformer.pretraining.processes import part_of
-from driftformer.pretraining.query import QueryLoop, QueryPlayer, player_of
+from driftformer.pretraining.query import AHEAD, QueryLoop, QueryPlayer, player_of
 from driftformer.pretraining.recipes import Recipe
 from driftformer.pretraining.state import TrainingState, load_state, save_state
 from driftformer.pretraining.step import Stepper
@@ -175,7 +175,8 @@ class _Run:
         shared = (self._part, self._together, self._state)
         if isinstance(self._player, QueryPlayer):
             stepper = Stepper(self._accelerator, self._model, self._optimizer, captures=False)
-            return QueryLoop(recipe, self._model, worlds, self._player, stepper, *shared, self._device)
+            ahead = AHEAD if self._device.type == "cuda" else 1
+            return QueryLoop(recipe, self._model, worlds, self._player, stepper, *shared, self._device, ahead=ahead)
         assert isinstance(self._policy, InContextPolicy)
         stepper = Stepper(self._accelerator, self._model, self._optimizer)
         rollouts = OwnRollouts(worlds, recipe, self._policy.config.dim, *where)
