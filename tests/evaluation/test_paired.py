@@ -23,6 +23,11 @@ def test_where_nothing_differs_one_in_twenty_is_called_significant(units: int) -
     assert abs(found - 0.05) < 4 * np.sqrt(0.05 * 0.95 / 1000)
 
 
+def test_rounding_decides_for_nobody() -> None:
+    ahead_in_three = np.array([1.0] * 3 + [0.0] * 17) / 20 + 1e-18
+    assert bootstrapped(ahead_in_three).low == 0
+
+
 def test_stretches_hold_every_round_once_and_in_order() -> None:
     parts = stretches([float(t) for t in range(103)], 10)
     assert len(parts) == 10

@@ -38,7 +38,8 @@ def stretches(curve: Sequence[float], parts: int) -> Array:
 def bootstrapped(units: Array, seed: int = 0) -> Interval:
     """The mean of some units and a bootstrap interval."""
     rows = np.random.default_rng(seed).integers(0, len(units), size=(RESAMPLES, len(units)))
-    low, high = np.quantile(units[rows].mean(axis=1), [0.025, 0.975])
+    ends = np.quantile(units[rows].mean(axis=1), [0.025, 0.975])
+    low, high = np.where(np.abs(ends) < 1e-9 * np.abs(units).max(), 0.0, ends)  # rounding does not decide who is ahead
     return Interval(float(units.mean()), float(low), float(high))
 
 
