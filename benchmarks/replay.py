@@ -149,9 +149,7 @@ def judge(case: str, agent: Agent, logs: Logs, truth: float | None = None) -> It
     own = (shares * values).sum(2).mean(1).numpy()  # [B]
     chosen = values.gather(2, arm.unsqueeze(2)).squeeze(2).numpy()  # [B, T]
     found = [
-        estimates(
-            reward[b], logs.propensity[b], weight[b], played[b], expected[b], None if matched is None else matched[b]
-        )
+        estimates(reward[b], weight[b], played[b], expected[b], "not uniform" if matched is None else matched[b])
         for b in range(len(reward))
     ]
     for kind in found[0]:

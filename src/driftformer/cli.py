@@ -84,7 +84,8 @@ def _explained(event: Any, kind: Any, words: Sequence[str]) -> str:
         case "InstantiationFailure" if event.argument is None:
             return str(event.message)
         case "InstantiationFailure":
-            return f"{event.argument.display_name()} takes {event.argument.lowered.metavar}; {event.message}"
+            reason = str(event.message).rpartition("'>: ")[2]  # of an optional value, what its type says
+            return f"{event.argument.display_name()} takes {event.argument.lowered.metavar}; {reason}"
         case "BadValue":
             return f"{event.argument.display_name()} needs a value; {see}"
         case "MissingSubcommand":

@@ -178,6 +178,10 @@ def test_shipped_policies_load_and_beat_random_on_the_paper_s_problems(name: str
     assert mine < random
 
 
+def test_a_policy_may_be_loaded_by_its_name_among_agents() -> None:
+    assert load_policy("policy:drift") == load_policy("drift")
+
+
 def features(rng: np.random.Generator, arms: int = ARMS, dim: int = DIM) -> np.ndarray:
     return rng.uniform(-1, 1, (arms, dim))
 

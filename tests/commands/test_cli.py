@@ -110,6 +110,7 @@ assert not heavy, heavy
         ("evalute", "command: there is no 'evalute'; did you mean 'evaluate'?"),
         ("evaluate high --horizn 5", "there is no option --horizn; did you mean --horizon?"),
         ("evaluate high --runs abc", "--runs takes INT; invalid literal for int() with base 10: 'abc'"),
+        ("export drift --out x.onnx --dim abc", "--dim takes INT; invalid literal for int() with base 10: 'abc'"),
         ("evaluate high --runs", "--runs needs a value; see driftformer evaluate high --help"),
         ("evaluate high --prior unifrom", "--prior: there is no 'unifrom'; did you mean 'uniform'?"),
         ("evaluate", "name one of stationary, low, high"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -218,11 +219,17 @@ BAD: dict[str, tuple[Any, str]] = {
     "no rewards": (without("reward"), "has no column 'reward'"),
     "no rounds": (without("round"), "has no column 'round'"),
     "no rows": ({name: [] for name in columns()}, "has no rows"),
-    "propensity 0": (changed(4, propensity=0.0), "column 'propensity', row 5 is 0; an arm that was played"),
+    "propensity 0": (
+        changed(4, propensity=0.0),
+        "column 'propensity', row 5 is 0; give .* above 0 and at most 1",
+    ),
     "propensity above 1": (changed(4, propensity=1.5), "column 'propensity', row 5 is 1.5; give .* at most 1"),
-    "propensity below 0": (changed(4, propensity=-0.5), "column 'propensity', row 5 is -0.5; an arm"),
+    "propensity below 0": (
+        changed(4, propensity=-0.5),
+        "column 'propensity', row 5 is -0.5; give .* above 0",
+    ),
     "propensity missing": (changed(4, propensity=None), "column 'propensity', row 5 has a missing value"),
-    "propensity NaN": (changed(4, propensity=float("nan")), "column 'propensity', row 5 is nan"),
+    "propensity NaN": (changed(4, propensity=float("nan")), "column 'propensity', row 5 is nan; give .* above 0 and"),
     "reward NaN": (changed(2, reward=float("nan")), "column 'reward', row 3 is nan; give a finite number"),
     "reward infinite": (changed(2, reward=float("inf")), "column 'reward', row 3 is inf; give a finite number"),
     "reward missing": (changed(2, reward=None), "column 'reward', row 3 has a missing value"),
@@ -304,6 +311,7 @@ def test_uniform_logs_need_no_propensities_and_others_are_not_taken_for_them() -
         ("log.parquet", b"not a table at all", "log is log.parquet, but its content is not Parquet"),
         ("log.parquet", b"PAR1 and then nothing", "which "),
         ("log.csv", b"PAR1 and then nothing", "log is log.csv, but its content is Parquet"),
+        ("log.csv", b"round;arm;reward\n1;0;0,5\n", "whose columns are separated by ';'; use commas"),
         ("log.json", b"{}", "give a .csv or .parquet file"),
         ("log.csv", b'round,arm,reward,propensity,context\n1,0,1,0.5,"[1"\n', r"row 1 is '\[1'; write lists as JSON"),
         ("log.csv", b'round,arm,reward,propensity,context\n1,0,1,0.5,"{}"\n', "row 1 is '{}'; write lists as JSON"),
@@ -342,11 +350,39 @@ def test_agents_that_cannot_play_a_log_say_why() -> None:
 def test_the_table_shows_every_estimate_and_says_why_some_are_missing() -> None:
     page = df.replay(columns(uniform=False), ["linucb", "random"], progress=False).table()
     assert "unequal propensities" in page
-    assert "no replay: arms were not drawn uniformly (propensities 0.2 to 0.5)" in page
+    assert "no replay: arms were not drawn uniformly (row 1: 0.3 for an arm among 3 is not 1/3)" in page
     assert [page.count(f" {name} ") for name in ("replay", "ips", "snips", "dr")] == [2, 2, 2, 2]
     few = df.replay(columns(rounds=60), ["linucb"], progress=False).table()
-    assert "no replay: " in few
-    assert "no ips, snips, dr: worth " in few
+    assert re.search(r"no replay: \d+ matches; 100 are needed, and the log has only 60 rounds", few)
+    assert re.search(r"no ips, snips, dr: worth \d+ samples; 100 are needed, and the log has only 60 rounds", few)
+
+
+def test_a_log_that_only_says_that_it_is_uniform_has_no_replay_of_any_agent() -> None:
+    table = columns(rounds=2000, uniform=False)
+    table.pop("propensity")
+    found = df.replay(table, ["random", "linucb"], uniform=True, progress=False)
+    assert "weights are" in found.agents["linucb"]["dr"].refused
+    for estimates in found.agents.values():
+        assert estimates["replay"].value is None
+    assert "no replay: arms were not drawn uniformly after all" in found.table()
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("features", "arms are known by their features"),
+        ("context", "arms are known by their numbers, in a context"),
+        ("arms", "arms are known by their numbers only: no features or context"),
+    ],
+)
+def test_the_header_says_what_arms_are_known_by_and_what_is_ignored(kind: str, words: str) -> None:
+    def said(log: dict[str, Any]) -> str:
+        return " ".join(df.replay(log, ["random"], progress=False).table().split())
+
+    table = columns(kind, 150)
+    assert words in said(table)
+    assert "ignored" not in said(table)
+    assert f"{words}; ignored columns: 'feature', '[red]'" in said(table | {"feature": [1] * 150, "[red]": [2] * 150})
 
 
 def test_the_same_seed_gives_the_same_estimates() -> None:

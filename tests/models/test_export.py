@@ -87,7 +87,7 @@ def test_a_history_of_keys_and_values_is_that_of_torch(form: str, tmp_path: Path
     sizes = {"dim": 5, "arms": 4, "horizon": 30, "layers": 2, "heads": 2, "width": 16}
     save_policy(new_policy(PolicyConfig(form, **sizes)), tmp_path / "policy", torch.float32)  # type: ignore[arg-type]
     source = str(tmp_path / "policy")
-    export_policy(source, tmp_path / "policy.onnx", 3)
+    export_policy(f"policy:{source}", tmp_path / "policy.onnx", 3)
     arms = (lambda rng: 4) if form == "paper" else (lambda rng: rng.integers(1, 7))
     found = differences(session_of(tmp_path / "policy.onnx"), load_policy(source), 3, 30, torch.float32, arms)
     assert max(found) < 1e-5
@@ -161,6 +161,13 @@ def test_what_cannot_be_exported_is_refused_at_once(
     with pytest.raises(InputError, match=reason):
         export_policy(source, tmp_path / out, dim)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_file_where_a_folder_should_be_is_named(tmp_path: Path) -> None:
+    (tmp_path / "full.csv").touch()
+    for out in ("full.csv/a.onnx", "full.csv/b/a.onnx"):
+        with pytest.raises(InputError, match=r"but '.*full\.csv' is a file; name a folder"):
+            export_policy("drift", tmp_path / out)
 
 
 def test_without_the_extra_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

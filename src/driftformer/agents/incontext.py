@@ -22,7 +22,7 @@ from driftformer.errors import InputError, require_choice, require_real
 from driftformer.models.bank import MOST_DIM, Bank, Prediction, empty, learn, predict, statistics
 from driftformer.models.context import Context, begin, next_logits, record
 from driftformer.models.sampling import standard_gumbel
-from driftformer.policies import digest_of, folder_of
+from driftformer.policies import PREFIX, digest_of, folder_of
 from driftformer.problem import Observation, pick
 from driftformer.randomness import Stream
 
@@ -174,4 +174,5 @@ def _load(source: str, weights: str, device: torch.device, dtype: torch.dtype) -
 
 def load_policy(source: str, **options: Any) -> InContext:
     """A shipped policy by its name, or one of your own by its folder."""
-    return InContext(str(source), **policy_options(f"policy:{source}", options))
+    source = str(source).removeprefix(PREFIX)
+    return InContext(source, **policy_options(f"{PREFIX}{source}", options))

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from driftformer.errors import InputError, unknown_name
 from driftformer.plugins import load_plugins
+from driftformer.policies import PREFIX
 
 if TYPE_CHECKING:
     from driftformer.agents.base import Agent, NamedAgent
@@ -119,7 +120,7 @@ AGENTS: dict[str, Entry] = {
 }
 
 
-POLICY = "policy:"
+POLICY = PREFIX
 """Agents whose names begin so are pretrained transformers: shipped ones, or folders."""
 
 POLICY_OPTIONS: dict[str, Any] = {"mode": "sample", "temperature": 1.0}

@@ -42,9 +42,9 @@ class Columns:
                 f"has no column '{name}' (it has {shown(there)}); see docs/logs.md for what a log looks like"
             )
 
-    def numbers(self, name: str, most: float) -> NDArray[np.float64]:
+    def numbers(self, name: str, most: float, *, above_zero: bool = False) -> NDArray[np.float64]:
         """A column of numbers of at most that size."""
-        return self._numbers(name, self._column(name), most, int)
+        return self._numbers(name, self._column(name), most, int, above_zero=above_zero)
 
     def whole(self, name: str) -> NDArray[np.int64]:
         """A column of whole numbers."""
@@ -95,7 +95,9 @@ class Columns:
         """A column in one piece."""
         return self._table.column(name).combine_chunks()
 
-    def _numbers(self, name: str, cells: Any, most: float, row_of: Callable[[int], int]) -> NDArray[np.float64]:
+    def _numbers(
+        self, name: str, cells: Any, most: float, row_of: Callable[[int], int], *, above_zero: bool = False
+    ) -> NDArray[np.float64]:
         import pyarrow as pa
 
         self._none_missing(name, cells, row_of)
@@ -105,8 +107,10 @@ class Columns:
         elif not _is_number(kind) and len(cells):
             raise self.bad_row(name, row_of(0), f"is {shown(cells[0].as_py())}, of type {kind}; give numbers")
         numbers = cells.to_numpy(zero_copy_only=False).astype(np.float64)  # also of no cells at all
-        for place in np.flatnonzero(~(np.abs(numbers) <= most))[:1]:
-            raise self.bad_row(name, row_of(place), f"is {numbers[place]:g}; give a finite number of at most {most:g}")
+        fine = (np.abs(numbers) <= most) & ((numbers > 0) | (not above_zero))
+        for place in np.flatnonzero(~fine)[:1]:
+            limits = f"{'above 0 and' if above_zero else 'of'} at most {most:g}"
+            raise self.bad_row(name, row_of(place), f"is {numbers[place]:g}; give a finite number {limits}")
         return np.asarray(numbers)
 
     def _whole(self, name: str, cells: Any, row_of: Callable[[int], int]) -> NDArray[np.int64]:

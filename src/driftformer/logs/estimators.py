@@ -20,6 +20,7 @@ Array = NDArray[Any]
 
 LEAST = 100
 """Matches, or effective samples, below which there is no estimate."""
+NOT_UNIFORM = "arms were not drawn uniformly after all: weights are not 1 in the mean"
 _WIDTH = 1.959963984540054
 _FAR, _ROUNDED = 4.0, 0.02
 """Standard errors that the mean weight may be away from 1, and how far rounded propensities may move it."""
@@ -79,17 +80,22 @@ def effective_samples(weight: Array) -> float:
 
 
 def estimates(
-    reward: Array, propensity: Array, weight: Array, played: Array, expected: Array, matched: Array | None
+    reward: Array, weight: Array, played: Array, expected: Array, matched: Array | str
 ) -> dict[str, Estimate]:
-    """All four by name, or why not. `matched` is None where the log did not draw uniformly."""
-    matches = 0 if matched is None else int(matched.sum())
-    no_replay = f"{matches} matches; {LEAST} are needed" if matches < LEAST else ""
-    if matched is None:
-        no_replay = f"arms were not drawn uniformly (propensities {propensity.min():.2g} to {propensity.max():.2g})"
+    """All four by name, or why not. In the place of `matched` stands why the log's arms are not uniform, if they are
+    not; where they are said to be, weights that are not 1 in the mean show that it is not so."""
     no_weights = why_not_weights(weight)
     unknown = Estimate(None, None, effective_samples(weight), no_weights)
+    if isinstance(matched, str):
+        replayed = Estimate(None, None, 0, matched)
+    elif no_weights and unknown.samples >= LEAST:
+        replayed = Estimate(None, None, int(matched.sum()), NOT_UNIFORM)
+    elif (matches := int(matched.sum())) < LEAST:
+        replayed = Estimate(None, None, matches, f"{matches} matches; {LEAST} are needed{_if_short(matched)}")
+    else:
+        replayed = replay(reward, matched)
     return {
-        "replay": Estimate(None, None, matches, no_replay) if matched is None or no_replay else replay(reward, matched),
+        "replay": replayed,
         "ips": unknown if no_weights else ips(reward, weight),
         "snips": unknown if no_weights else snips(reward, weight),
         "dr": unknown if no_weights else doubly_robust(reward, weight, played, expected),
@@ -100,7 +106,8 @@ def why_not_weights(weight: Array) -> str:
     """Why a log cannot tell by weights; empty if it can. With true propensities, weights are 1 in the mean."""
     samples = effective_samples(weight)
     if samples < LEAST:
-        return f"worth {samples:.0f} samples; {LEAST} are needed, and the log hardly did what this agent does"
+        why = _if_short(weight) or ", and the log hardly did what this agent does"
+        return f"worth {samples:.0f} samples; {LEAST} are needed{why}"
     mean, stderr = float(weight.mean()), float(weight.std(ddof=1)) / math.sqrt(len(weight))
     if abs(mean - 1) > _FAR * stderr + _ROUNDED:
         return (
@@ -108,3 +115,8 @@ def why_not_weights(weight: Array) -> str:
             "agent takes had no chance"
         )
     return ""
+
+
+def _if_short(rounds: Array) -> str:
+    """What else to say of too few samples, where no agent could have had more."""
+    return f", and the log has only {len(rounds)} rounds" if len(rounds) < LEAST else ""

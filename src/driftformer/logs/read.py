@@ -22,6 +22,7 @@ from driftformer.logs.columns import MOST_ARMS, Array, Columns
 from driftformer.problem import Observation, Traits
 from driftformer.storage.tables import read_table
 
+COLUMNS = ("round", "arm", "reward", "propensity", "features", "context", "offered")
 MOST_DIM = 4096
 MOST_CHOICES = 2**26
 """Rows times arms: what a model expects of each is kept, 512 MiB."""
@@ -54,6 +55,7 @@ class Log:
     arm: NDArray[np.int64]  # [T]
     reward: NDArray[np.float64]  # [T]
     propensity: NDArray[np.float64]  # [T]
+    ignored: tuple[str, ...]  # columns without a meaning
 
     def __len__(self) -> int:
         return len(self.arm)
@@ -78,9 +80,24 @@ class Log:
         return whole if self.offered is None else self.offered.sum(axis=1)
 
     @property
+    def known_by(self) -> str:
+        """What agents know of arms."""
+        if self.features is not None:
+            return "their features"
+        return "their numbers only: no features or context" if self.context is None else "their numbers, in a context"
+
+    @property
     def uniform(self) -> bool:
         """Whether every arm on offer was as likely as the others."""
-        return bool((np.abs(self.propensity * self.choices - 1) <= _CLOSE).all())
+        return not self.not_uniform
+
+    @property
+    def not_uniform(self) -> str:
+        """The first propensity that shows that arms were not equally likely; empty if they were."""
+        for row in np.flatnonzero(np.abs(self.propensity * self.choices - 1) > _CLOSE)[:1]:
+            count = self.choices[row]
+            return f"row {row + 1}: {self.propensity[row]:.2g} for an arm among {count} is not 1/{count}"
+        return ""
 
     def rounds(self) -> Iterator[Round]:
         """The history. A context stands in a block for each arm, so that linear agents learn a model for each."""
@@ -127,6 +144,7 @@ def read_log(log: Any, *, uniform: bool = False, scale: bool = False) -> Log:
         arm=arm,
         reward=reward,
         propensity=_propensities(columns, choices, uniform) if "propensity" in columns.names else 1 / choices,
+        ignored=tuple(name for name in columns.names if name not in COLUMNS),
     )
 
 
@@ -152,11 +170,7 @@ def _check_order(columns: Columns) -> None:
 
 
 def _propensities(columns: Columns, choices: Array, uniform: bool) -> NDArray[np.float64]:
-    given = columns.numbers("propensity", 1.0)
-    for row in np.flatnonzero(given <= 0)[:1]:
-        raise columns.bad_row(
-            "propensity", row, f"is {given[row]:g}; an arm that was played had a probability above 0 and at most 1"
-        )
+    given = columns.numbers("propensity", 1.0, above_zero=True)
     if uniform:
         for row in np.flatnonzero(np.abs(given * choices - 1) > _CLOSE)[:1]:
             problem = f"is {given[row]:g} with {choices[row]} arms on offer, which is not uniform; drop uniform"

@@ -25,7 +25,7 @@ from driftformer.agents.rows import put_rows, take_rows
 from driftformer.agents.services.propensity import Coins, counted, stated
 from driftformer.errors import InputError, require_count
 from driftformer.evaluation.progress import Progress
-from driftformer.logs.estimators import Estimate, estimates, mean_of
+from driftformer.logs.estimators import NOT_UNIFORM, Estimate, estimates, mean_of
 from driftformer.logs.read import Log, Round, read_log
 from driftformer.logs.result import Replay
 from driftformer.problem import why_not
@@ -66,10 +66,15 @@ def replay(
         steps = partial(_counted_out, say=bar.advance)
         model = np.concatenate([each.numpy() for each in steps(expectations(read.shape, read.rounds()))])  # [T, A]
         found = {name: _estimates(agent, read, model, seed, steps) for name, agent in chosen.items()}
+    if any(of["replay"].refused == NOT_UNIFORM for of in found.values()):  # of one agent, so of the log
+        for of in found.values():
+            of["replay"] = Estimate(None, None, of["replay"].samples, NOT_UNIFORM)
     return Replay(
         label=read.label,
         rounds=len(read),
         arms=read.arms,
+        known_by=read.known_by,
+        ignored=read.ignored,
         uniform=read.uniform,
         itself=mean_of(read.reward, len(read)),
         agents=found,
@@ -102,11 +107,11 @@ def _estimates(
             raise InputError(f"agent '{label(agent)}' lost its numbers in row {t + 1}; give scale, or smaller features")
         weight[t] = own[log.arm[t]] / log.propensity[t]
         expected[t] = own @ model[t]
-    matched = None
+    matched: Array | str = f"arms were not drawn uniformly ({log.not_uniform})"
     if log.uniform:
         matched = np.array([bool(each) for each in steps(in_replay(agent, log.shape, log.rounds(), seed))])
     played = model[np.arange(len(log)), log.arm]
-    return estimates(log.reward, log.propensity, weight, played, expected, matched)
+    return estimates(log.reward, weight, played, expected, matched)
 
 
 def beside(agent: Agent, shape: ProblemShape, rounds: Iterable[Round], seed: int) -> Iterator[Tensor]:

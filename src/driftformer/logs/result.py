@@ -8,14 +8,18 @@ from dataclasses import dataclass
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
+from driftformer.errors import shown
 from driftformer.logs.estimators import Estimate
 
+_NAMED = 8
+"""Ignored columns that are named."""
 _NOTES = (
     "value: mean reward of a round; samples: matches for replay, effective samples for the others",
-    "replay: the agent in service, learning from its own choices; in a changing world, change would seem quicker",
-    "ips, snips, dr: its choices after learning from the log so far; in a changing world too",
+    "replay: the agent learns only from its own choices, as in service. It skips other rounds: changes come faster.",
+    "ips, snips, dr: the agent learns from every round of the log. Changes come as fast as they did in the log.",
 )
 
 
@@ -26,6 +30,10 @@ class Replay:
     label: str
     rounds: int
     arms: int
+    known_by: str
+    """What agents know of arms."""
+    ignored: tuple[str, ...]
+    """Columns that mean nothing here."""
     uniform: bool
     """Whether the log drew its arms uniformly."""
     itself: Estimate
@@ -44,8 +52,12 @@ class Replay:
 def render(found: Replay) -> Table:
     """A table with a row for each agent and estimate, the best agent by dr first, then those without a value."""
     how = "equal propensities" if found.uniform else "unequal propensities"
+    known = f"arms are known by {found.known_by}"
+    if found.ignored:
+        more = ", …" if len(found.ignored) > _NAMED else ""
+        known += f"; ignored columns: {', '.join(map(shown, found.ignored[:_NAMED]))}{more}"
     table = Table(
-        title=f"\n{found.label}: {found.rounds:,} rounds, {found.arms} arms, {how}",
+        title=escape(f"\n{found.label}: {found.rounds:,} rounds, {found.arms} arms, {how}\n{known}"),
         title_justify="left",
         box=SIMPLE_HEAD,
         pad_edge=False,

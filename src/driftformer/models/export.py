@@ -31,8 +31,8 @@ from driftformer.models.checkpoints import read_policy
 from driftformer.models.incontext import InContextPolicy
 from driftformer.models.query import QueryPolicy
 from driftformer.models.relu_transformer import causal
-from driftformer.policies import digest_of, folder_of
-from driftformer.storage.files import write_atomically
+from driftformer.policies import PREFIX, digest_of, folder_of
+from driftformer.storage.files import require_no_file_above, write_atomically
 
 _EXTRA = ("onnx", "onnxscript")
 
@@ -141,8 +141,10 @@ def export_policy(source: str, out: Path, dim: int | None = None) -> dict[str, s
     absent = [name for name in _EXTRA if importlib.util.find_spec(name) is None]
     if absent:
         raise InputError(f"export needs {' and '.join(absent)}; pip install 'driftformer[export]'")
+    require_no_file_above(out)
     if out.suffix != ".onnx" or out.is_dir():
         raise InputError(f"out is '{out}'; name a file that ends in .onnx")
+    source = source.removeprefix(PREFIX)
     policy = read_policy(folder_of(source))
     config = policy.config
     most = MOST_DIM if isinstance(policy, QueryPolicy) else config.dim

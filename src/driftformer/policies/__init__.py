@@ -14,6 +14,8 @@ from driftformer.storage.checksum import short_checksum
 WEIGHTS = "model.safetensors"
 TRAINING = "training.json"
 """How a policy was made."""
+PREFIX = "policy:"
+"""Before a policy's name where it stands among other agents."""
 _HERE = Path(__file__).parent
 
 

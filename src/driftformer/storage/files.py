@@ -31,6 +31,7 @@ _DAY = 86_400.0
 def write_atomically(path: Path, content: bytes) -> None:
     """Put a whole file in place, or nothing; an error of the disk names the file."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    require_no_file_above(path)
     with named(path):
         _make_folder(path.parent)
         try:
@@ -43,6 +44,15 @@ def write_atomically(path: Path, content: bytes) -> None:
             with contextlib.suppress(OSError):  # what went wrong before matters more
                 temporary.unlink(missing_ok=True)
         _flush_folder(path.parent)
+
+
+def require_no_file_above(path: Path) -> None:
+    """Refuse a path with a file where a folder must be."""
+    for folder in path.parents:
+        if folder.is_dir():
+            return
+        if folder.exists():
+            raise InputError(f"path is '{path}', but '{folder}' is a file; name a folder")
 
 
 @contextlib.contextmanager

@@ -24,6 +24,10 @@ def read_table(path: Path, what: str) -> Any:
         if kind == ".parquet" and is_parquet:
             table = parquet.ParquetFile(path).read()
         if kind == ".csv" and b"\0" not in start and not is_parquet:
+            header = start.splitlines()[0] if start.strip() else b""
+            for sign in () if b"," in header else ";\t|":
+                if sign.encode() in header:
+                    raise InputError(f"{what} is {path.name}, whose columns are separated by {sign!r}; use commas")
             options = csv.ReadOptions(use_threads=False)  # then errors name the row
             table = csv.read_csv(path, options, convert_options=csv.ConvertOptions(strings_can_be_null=True))
         if table is not None:
