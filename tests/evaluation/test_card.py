@@ -91,7 +91,8 @@ def test_the_card_of_the_generalist_names_the_best_rival_and_where_it_is_behind(
             "Behind": {"sampled": 50.0, "linucb": 40.0},
         }.items()
     ]
-    told = render({**card, "regret": rows})
+    training = {**card["training"], "before": card["training"]}  # in two stages
+    told = render({**card, "regret": rows, "training": training})
     assert "| Ahead | 20.0 ± 1.0 | 40.0 ± 1.0 | `thompson` | 0.50 |" in told
     assert "on: Behind (1.25)." in told
     assert "Ahead (" not in told
