@@ -90,7 +90,10 @@ class Traits:
     abrupt: bool = False
     """Rewards change in single rounds only, if at all, and `Truth.changed` says when."""
     states: int = 0
-    """Number of states where what is played decides what comes next; 0 for bandits."""
+    """Number of states, `Observation.state` being one of 0, 1, …; 0 where there are none."""
+    stages: int = 0
+    """Steps of an episode, `Observation.stage` being 0, 1, …, stages − 1, where what is played decides the next state;
+    0 for bandits. All problems of a batch begin their episodes together."""
 
 
 def traits_of(environment: Any) -> Traits:
@@ -102,6 +105,8 @@ def traits_of(environment: Any) -> Traits:
 def why_not(agent: Any, traits: Traits) -> str | None:
     """Why an agent, or the one it wraps, cannot play such a problem; None if it can."""
     own = agent.why_not(traits) if hasattr(agent, "why_not") else None
+    if own is None and traits.stages and not getattr(agent, "episodic", False):
+        own = "it is made for bandits, and here what is played decides the next state"
     base = getattr(agent, "base", None)
     return own or (why_not(base, traits) if base is not None else None)
 

@@ -28,6 +28,9 @@ class ProblemShape:
     dim: int
     device: torch.device
     dtype: torch.dtype
+    states: int = 0
+    stages: int = 0
+    """Steps of an episode; 0 for bandits. The horizon is a number of steps, whole episodes of them."""
 
 
 class Info(Protocol):
@@ -42,7 +45,8 @@ class Info(Protocol):
 class Agent(Protocol):
     """Anything that can be evaluated.
 
-    It may also have `why_not(traits)`: why it cannot play such a problem, or None if it can; where it draws its arm,
+    It may also have `why_not(traits)`: why it cannot play such a problem, or None if it can; `episodic`, True where it
+    can play problems with episodes of several steps (`Traits.stages`); where it draws its arm,
     `probabilities(observation, info)`: how likely it was to play each, `[B, A]`; and `plans_ahead`, True where its
     state holds no more rounds than `shape.horizon`.
     """

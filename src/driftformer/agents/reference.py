@@ -23,6 +23,7 @@ class Random:
 
     name: ClassVar[str] = "random"
     learns: ClassVar[bool] = False
+    episodic: ClassVar[bool] = True
 
     def init(self, shape: ProblemShape) -> None:
         """There is nothing to remember."""
@@ -42,6 +43,7 @@ class Optimal:
 
     name: ClassVar[str] = "optimal"
     learns: ClassVar[bool] = False
+    episodic: ClassVar[bool] = True
 
     def init(self, shape: ProblemShape) -> None:
         """The simulation's first word brings the values."""

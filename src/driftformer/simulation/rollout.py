@@ -238,7 +238,9 @@ def rollout(
     with one_thread(), torch.inference_mode():
         randomness = Randomness(seed, chunks, device=check_device(device), dtype=dtype)
         batch, horizon, arms = randomness.batch, environment.horizon, environment.arms
-        state: Any = agent.init(ProblemShape(batch, horizon, arms, environment.dim, randomness.device, dtype))
+        traits = traits_of(environment)
+        sizes = (batch, horizon, arms, environment.dim)
+        state: Any = agent.init(ProblemShape(*sizes, randomness.device, dtype, traits.states, traits.stages))
         recorder, history = RegretRecorder(counts, horizon), list[_Round]()
         live, rng = Live(environment, randomness), randomness.stream("agent")
         informed = agent if isinstance(agent, Privileged) else None
