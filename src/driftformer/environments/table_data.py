@@ -177,8 +177,7 @@ def _split(
     if twice:
         raise InputError(f"data is {label}: two columns are called '{twice[0]}'; rename one")
     if len(names) < 2:
-        mend = "separate columns by commas" if label.endswith(".csv") else "add columns of features"
-        raise InputError(f"data is {label}, which has one column, {shown(names[0])}; {mend}")
+        raise InputError(f"data is {label}, which has one column, {shown(names[0])}; add columns of features")
     for option, given in (("rewards", rewards), ("drop", drop)):
         if isinstance(given, str) or not isinstance(given, Sequence):
             raise InputError(f"{option} is {shown(given)}; give a list of columns")
