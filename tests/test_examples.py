@@ -20,6 +20,6 @@ def test_the_tour_runs_from_top_to_bottom() -> None:
         NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(path.parent)}}).execute()
     shown = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
     text = "".join(output.get("text", "") for output in shown)
-    assert "policy:cosine" in text
+    assert "policy:drift" in text
     assert "earned" in text
     assert any("image/png" in output.get("data", {}) for output in shown), "a figure is drawn"
