@@ -116,6 +116,15 @@ AGENTS: dict[str, Entry] = {
     "change-point-oracle": Entry(
         "restart.ChangePointOracle", "a base agent that begins again where rewards truly change", {"base": LINUCB}, True
     ),
+    "prior": Entry(
+        "prior.Prior", "plays what the prior's mean calls best and never learns: a reference", {"knows": "prior"}, True
+    ),
+    "clock-posterior": Entry(
+        "clock_posterior.ClockPosterior",
+        "the Bayes optimum of training on the paper's four frequencies: a reference",
+        {},
+        True,
+    ),
     "optimal": Entry("reference.Optimal", "knows every mean reward: regret zero", {}, True),
 }
 
