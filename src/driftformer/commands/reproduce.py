@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+from rich.table import Table
 from tyro.conf import Positional, arg
 
 from driftformer.commands.options import Command, Crew, Device, LogJson, Seed, Workers, keywords
@@ -11,6 +12,7 @@ from driftformer.commands.tables import new_table, show, show_result
 from driftformer.experiments import NAMES
 from driftformer.experiments.base import ScaleName
 from driftformer.experiments.paper import PAPER
+from driftformer.experiments.readings import READINGS
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,18 @@ class Reproduce(Command):
         names = NAMES if self.experiments == ("all",) else self.experiments
         reproduce(names, **keywords(self, "experiments"), on_result=show_result)
         draw_experiments(self.out)
+        if READINGS.name in names:
+            show(_readings(self.out))
         Report(self.out).run()
+
+
+def _readings(out: Path) -> Table:
+    """The paper's claims by reading; the report has the columns that do not fit here."""
+    from driftformer.experiments.read_claims import COLUMNS, read_claims
+    from driftformer.experiments.reproduce import read_experiments
+
+    rows = [reading.cells[1:] for reading in read_claims(read_experiments(out)[READINGS.name])]
+    return new_table(READINGS.title, COLUMNS[1:], rows)
 
 
 @dataclass(frozen=True)

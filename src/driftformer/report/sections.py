@@ -14,6 +14,8 @@ import driftformer
 from driftformer.agents.registry import summary_of
 from driftformer.experiments import EXPERIMENTS
 from driftformer.experiments.claims import Finding, Verdict
+from driftformer.experiments.read_claims import COLUMNS, read_claims
+from driftformer.experiments.readings import READINGS
 from driftformer.report.content import Content
 from driftformer.simulation.numbers import share, signed, with_error
 from driftformer.simulation.summary import AgentSummary
@@ -109,11 +111,18 @@ def _experiment(name: str, content: Content) -> str:
         rows = ((link, _regret(summary.agents[agent])) for agent, link in links.items())
         tables += _table(("Agent", "Dynamic regret"), rows, caption)
     paper = f'<p class="quiet">In the paper: {_e(experiment.paper)}</p>' if experiment.paper else ""
+    paper += _readings(content) if name == READINGS.name else ""
     return f"""<p>{_prose(experiment.question)}</p>{paper}
 <div class="controls" data-experiment="{_e(name)}"></div>
 <div class="plots" data-experiment="{_e(name)}"></div>
 <details><summary>{_NUMBERS}</summary>{tables}
 <p>Command: <code>{_e(f"driftformer reproduce {name} {content.options}")}</code>. {_figures(name)}</p></details>"""
+
+
+def _readings(content: Content) -> str:
+    """How the paper's claims fare in each reading."""
+    readings = read_claims(content.summaries[READINGS.name])
+    return _table(COLUMNS, [[_e(cell) for cell in reading.cells] for reading in readings])
 
 
 def _training(experiment: Mapping[str, Any]) -> str:
