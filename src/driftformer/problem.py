@@ -94,6 +94,8 @@ class Traits:
     stages: int = 0
     """Steps of an episode, `Observation.stage` being 0, 1, …, stages − 1, where what is played decides the next state;
     0 for bandits. All problems of a batch begin their episodes together."""
+    unit_rewards: bool = False
+    """Every reward lies in [0, 1], as the bonuses of some agents assume."""
 
 
 def traits_of(environment: Any) -> Traits:
