@@ -22,8 +22,10 @@ OURS = [name for name, preset in PRESETS.items() if preset.__module__.startswith
 SMALL = {"horizon": 60, "dim": 4, "arms": 3}  # the longest default window is 50
 USED_BY = {"b": {"change": "cosine"}, "budget": {"change": "walk"}, "width": {"change": "handover"}}
 USED_BY |= {(name, "changes"): {"change": "permute"} for name in ("table", "items")}
-USED_BY |= {("items", "noise"): {"pays": "linear"}}
+USED_BY |= {("items", "noise"): {"pays": "linear"}, "period": {"change": "cycle"}}
+USED_BY |= {("random-mdp", "every"): {"change": "walk"}}
 """Options that count only where another is set."""
+UP_TO_ONE = ("offered", "share", "success", "small", "gain")
 MODES = {env: ("fixed", "resampled") if hasattr(PRESETS[env], "arm_mode") else ("as it is",) for env in OURS}
 CASES = [(env, agent, mode) for env in OURS for agent in AGENTS for mode in MODES[env]]
 
@@ -96,7 +98,7 @@ def test_environment_config_is_plain_data_that_tells_settings_apart(env: str) ->
     assert config["name"] == env
     for field in dataclasses.fields(PRESETS[env]):
         if isinstance(field.default, (int, float)):
-            other = 0.5 if field.name in ("offered", "share") else SMALL.get(field.name, field.default) + 1
+            other = 0.5 if field.name in UP_TO_ONE else SMALL.get(field.name, field.default) + 1
             change = USED_BY.get((env, field.name), USED_BY.get(field.name, {}))
             before, after = (small(env, **SMALL | change | more).config() for more in ({}, {field.name: other}))
             assert before != after, f"{field.name} is missing from the config"

@@ -224,9 +224,10 @@ class TabularMDP:
             reached = solved.cumulative.view(-1, self.family.states).index_select(0, row)  # [B, S]
             state = (reached <= chance.unsqueeze(1)).sum(dim=1)
             return reward, suboptimality, self._at(world, t, state, torch.zeros_like(world.changed))
-        return reward, suboptimality, self._next_episode(world, t, randomness)
+        return reward, suboptimality, self.next_episode(world, t, randomness)
 
-    def _next_episode(self, world: MDPWorld, t: int, randomness: Randomness) -> MDPWorld:
+    def next_episode(self, world: MDPWorld, t: int, randomness: Randomness) -> MDPWorld:
+        """The world of round t, the first of an episode, from any of the episode before."""
         episode = (t - 1) // self.stages
         state = self.family.start(randomness.stream("start"), world.spread)
         path = replace(world.path, position=self._position(episode, world.path.plan, world.spread))
