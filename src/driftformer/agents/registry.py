@@ -110,6 +110,15 @@ AGENTS: dict[str, Entry] = {
         "instances of a base agent at many scales, tests and restarts",
         {"base": LINUCB, "c1": 1.0, "c2": 0.0, "test_scale": 1.0},
     ),
+    "ucb-vi": Entry(
+        "ucb_vi.UCBVI", "MDPs: optimistic value iteration over what was counted", {"bonus": "bernstein", "scale": 0.1}
+    ),
+    "q-ucb": Entry("q_ucb.QUCB", "MDPs: optimistic Q-learning", {"scale": 0.05}),
+    "restart-q-ucb": Entry(
+        "restart_q_ucb.RestartQUCB",
+        "MDPs: optimistic Q-learning that begins anew in each of so many epochs",
+        {"epochs": 5, "scale": 0.05},
+    ),
     "oracle": Entry(
         "oracle.Oracle", "knows drift, noise and prior, not w*: a reference", {"alpha": 1.0, "explore": "ucb"}, True
     ),
