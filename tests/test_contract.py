@@ -13,7 +13,7 @@ from driftformer.agents.base import Privileged, ProblemShape
 from driftformer.agents.registry import AGENTS, BaseAgent, full_label, label, make_agent
 from driftformer.environments.registry import PRESETS
 from driftformer.errors import InputError
-from driftformer.problem import Observation, why_not
+from driftformer.problem import Observation, Traits, why_not
 from driftformer.randomness import CHUNK, Randomness
 from driftformer.simulation.rollout import rollout
 from tests.small import small
@@ -71,13 +71,19 @@ def test_ordinary_agent_learns_from_any_arm_and_keeps_problems_apart(agent: str)
     shape = ProblemShape(CHUNK, 60, 3, 4, torch.device("cpu"), torch.float32)
     features, rewards = randomness.stream("x").symmetric(20, 3, 4), randomness.stream("r").uniform(20).round()
     arms = (randomness.stream("a").uniform(20) * 3).long()
+    seen = [Observation(features[:, t].contiguous()) for t in range(20)]
+    if why_not(player, Traits(one_hot=True, same_arms=True)) is not None:  # for MDPs: two states, episodes of two steps
+        shape = dataclasses.replace(shape, states=2, stages=2)
+        states = (randomness.stream("s").uniform(20) * 2).long() * (torch.arange(20) % 2)
+        stages = (torch.arange(20) % 2).expand(CHUNK, -1)
+        seen = [dataclasses.replace(one, state=states[:, t], stage=stages[:, t]) for t, one in enumerate(seen)]
 
     def play(rewards: torch.Tensor) -> list[torch.Tensor]:
         state, rng, chosen = player.init(shape), Randomness(1).stream("agent"), []
         for t in range(20):
-            arm, info = player.act(state, Observation(features[:, t].contiguous()), rng)
+            arm, info = player.act(state, seen[t], rng)
             chosen.append(arm)
-            state = player.update(state, Observation(features[:, t].contiguous()), arms[:, t], rewards[:, t], info)
+            state = player.update(state, seen[t], arms[:, t], rewards[:, t], info)
         assert all(rows == CHUNK for rows in row_counts(state)), "a state is tensors with one row per problem"
         return chosen
 

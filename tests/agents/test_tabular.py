@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
-import driftformer as df
 from driftformer.agents.base import ProblemShape
 from driftformer.agents.registry import make_agent
-from driftformer.errors import InputError
-from driftformer.problem import Observation, pick
-from driftformer.randomness import CHUNK, Randomness
+from driftformer.randomness import Randomness
 from tests.agents.plain_tabular import Plain, PlainQUCB, PlainRestartQUCB, PlainUCBVI, Sizes, Step
 from tests.agents.tiny_mdp import TinyMDP
 

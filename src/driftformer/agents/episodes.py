@@ -1,8 +1,8 @@
 """What agents for MDPs share: what they can play, and where a step's numbers stand in their tables.
 
-Tables have an entry for each stage h = 0, …, H−1, each state and each arm; from stage h on, no more than H − h can still
-be earned. `update` does not show the next state. So an agent remembers a step until the next one begins, and learns only
-then where it led; the last step of an episode leads nowhere.
+Tables have an entry for each stage h = 0, …, H−1, each state and each arm; from stage h on, no more than H − h can
+still be earned. `update` does not show the next state. So an agent remembers a step until the next one begins, and
+learns only then where it led; the last step of an episode leads nowhere.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from driftformer.problem import Observation, Traits, place_of, take
 
 def no_states(traits: Traits) -> str | None:
     """Why an agent for MDPs cannot play such a problem; None if it can."""
-    return None if traits.stages else "it is made for problems with states, and there no round leads to another"
+    return None if traits.stages else "it is made for MDPs and needs states and episodes"
 
 
 def unbounded(traits: Traits) -> str | None:
@@ -55,7 +55,7 @@ def hopes(shape: ProblemShape) -> Tensor:
 
 
 def cells(observation: Observation, table: int, arm: Tensor, sizes: Sequence[int]) -> Tensor:
-    """Where `(table, state, arm)` stands among the entries of one problem, `[B]`, given the numbers of states and arms."""
+    """Where `(table, state, arm)` stands among a problem's entries, `[B]`; sizes are the numbers of states and arms."""
     states, arms = sizes
     assert observation.state is not None
     return torch.add(arm, observation.state, alpha=arms).add_(table * states * arms)

@@ -149,6 +149,8 @@ ALIASES: dict[str, str] = {
     "detection-linucb": "detection@base=linucb",
     "master-linucb": "master@base=linucb",
     "master-thompson": "master@base=thompson",
+    "master-ucb-vi": "master@base=ucb-vi",
+    "master-q-ucb": "master@base=q-ucb",
 }
 """Other names; options may follow them too."""
 

@@ -1,8 +1,9 @@
-"""RestartQ-UCB (Mao, Zhang, Zhu, Simchi-Levi and Başar, 2021): Q-learning in batches of visits, begun anew in each epoch.
+"""RestartQ-UCB (Mao, Zhang, Zhu, Simchi-Levi and Başar, 2021): Q-learning in batches of visits, begun anew now and then.
 
-The visits of each (h, s, a) are divided into batches of e_1 = H, e_{i+1} = ⌊(1 + 1/H)·e_i⌋. At the end of one of n visits
+The visits of each (h, s, a) are divided into batches of e_1 = H, e_{i+1} = ⌊(1 + 1/H)·e_i⌋. At the end of one of n
 
-    Q_h(s, a) ← min{Q_h(s, a), mean of r + V_{h+1}(s') over the batch + b},   b = scale·√(H²/n),   V_h(s) = max_a Q_h(s, a)
+    Q_h(s, a) ← min{Q_h(s, a), mean of r + V_{h+1}(s') over the batch + b},   b = scale·√(H²/n)
+    V_h(s) = max_a Q_h(s, a)
 
 (The paper calls batches stages, and the steps of an episode steps.) The K episodes of a problem are divided into epochs
 of ⌈K/`epochs`⌉; each begins with no memory. The paper chooses their number by how much the MDP changes, which it must
