@@ -78,8 +78,8 @@ class MasterInfo:
 class Master:
     """MASTER over any base agent that has an auxiliary value.
 
-    ρ(t) = c1/√t + c2/t; the tests use ρ̂(t) = 6(log₂T + 1)·ln T·ρ(t), times `test_scale`, with T the horizon, in episodes
-    where there are any.
+    ρ(t) = c1/√t + c2/t; the tests use ρ̂(t) = 6(log₂T + 1)·ln T·ρ(t), times `test_scale`, with T the horizon,
+    in episodes where there are any.
     """
 
     base: Agent = field(default_factory=LinUCB)

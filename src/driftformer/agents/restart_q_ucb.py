@@ -1,4 +1,4 @@
-"""RestartQ-UCB (Mao, Zhang, Zhu, Simchi-Levi and Başar, 2021): Q-learning in batches of visits, begun anew now and then.
+"""RestartQ-UCB (Mao, Zhang, Zhu, Simchi-Levi and Başar, 2021): Q-learning in batches of visits, begun anew each epoch.
 
 The visits of each (h, s, a) are divided into batches of e_1 = H, e_{i+1} = ⌊(1 + 1/H)·e_i⌋. At the end of one of n
 

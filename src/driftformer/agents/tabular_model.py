@@ -82,7 +82,7 @@ def plan(model: Model, stages: int, bonus: Callable[[int, Estimate], Tensor], va
         following = variance = torch.zeros_like(count)
         if not last:
             moments = torch.stack([value, value.square()], dim=2) if variances else value.unsqueeze(2)  # [B, S, 1 or 2]
-            sums = torch.bmm(model.moves[:, table].flatten(1, 2), moments).unflatten(1, (states, arms))
+            sums = torch.bmm(model.moves[:, table].flatten(1, 2), moments).view(batch, states, arms, -1)
             following = sums[..., 0] / scarce[:, table]
             if variances:
                 variance = (sums[..., 1] / scarce[:, table] - following.square()).clamp_min_(0)
