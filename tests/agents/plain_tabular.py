@@ -105,6 +105,22 @@ class PlainQUCB:
         self.q[key] = (1 - rate) * old + rate * (step.reward + following + bonus)
 
 
+class PlainQLearning:
+    """Q-learning with a constant rate, from zero."""
+
+    def __init__(self, sizes: Sizes, rate: float) -> None:
+        self.sizes, self.rate = sizes, rate
+        self.q: dict[tuple[int, int, int], float] = defaultdict(float)
+
+    def values(self, stage: int, state: int) -> list[float]:
+        return [self.q[stage, state, arm] for arm in range(self.sizes.arms)]
+
+    def learn(self, step: Step) -> None:
+        key = (step.stage, step.state, step.arm)
+        following = max(self.values(step.stage + 1, step.following)) if step.following >= 0 else 0.0
+        self.q[key] += self.rate * (step.reward + following - self.q[key])
+
+
 class PlainRestartQUCB:
     """Algorithm 1 of Mao et al. (2021) with the Hoeffding bonus and no b_Δ, in epochs of so many episodes."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -11,7 +11,7 @@ import torch
 from driftformer.agents.base import ProblemShape
 from driftformer.agents.registry import make_agent
 from driftformer.randomness import Randomness
-from tests.agents.plain_tabular import Plain, PlainQUCB, PlainRestartQUCB, PlainUCBVI, Sizes, Step
+from tests.agents.plain_tabular import Plain, PlainQLearning, PlainQUCB, PlainRestartQUCB, PlainUCBVI, Sizes, Step
 from tests.agents.tiny_mdp import TinyMDP
 
 
@@ -42,12 +42,35 @@ def lives(environment: TinyMDP, spec: str, problems: int, seed: int = 3) -> list
     return rounds
 
 
+class Restarted:
+    """Plain Q-UCB that begins again before some episodes."""
+
+    def __init__(self, sizes: Sizes, before: Iterable[int]) -> None:
+        self.sizes, self.before, self.played, self.agent = sizes, set(before), 0, PlainQUCB(sizes, 0.2)
+
+    def values(self, stage: int, state: int) -> list[float]:
+        return self.agent.values(stage, state)
+
+    def learn(self, step: Step) -> None:
+        self.agent.learn(step)
+        self.played += step.following < 0
+        if step.following < 0 and self.played in self.before:
+            self.agent = PlainQUCB(self.sizes, 0.2)
+
+
 Make = Callable[[Sizes, bool], Plain]
 PLAIN: list[tuple[str, Make]] = [
     ("ucb-vi@bonus=hoeffding,scale=0.3", lambda sizes, differ: PlainUCBVI(sizes, "hoeffding", 0.3, differ)),
     ("ucb-vi@bonus=bernstein,scale=0.3", lambda sizes, differ: PlainUCBVI(sizes, "bernstein", 0.3, differ)),
     ("q-ucb@scale=0.2", lambda sizes, differ: PlainQUCB(sizes, 0.2)),
     ("restart-q-ucb@epochs=3,scale=0.2", lambda sizes, differ: PlainRestartQUCB(sizes, 14, 0.2)),
+    ("q-learning@epsilon=0,rate=0.3", lambda sizes, differ: PlainQLearning(sizes, 0.3)),
+    (
+        "sliding-window-ucb-vi@window=12,bonus=hoeffding,scale=0.3",
+        lambda sizes, differ: PlainUCBVI(sizes, "hoeffding", 0.3, differ, window=12),
+    ),
+    ("change-point-oracle@base=q-ucb+scale=0.2", lambda sizes, differ: Restarted(sizes, (20,))),
+    ("restart@base=q-ucb+scale=0.2,every=28", lambda sizes, differ: Restarted(sizes, range(0, 40, 28 // sizes.stages))),
 ]
 
 

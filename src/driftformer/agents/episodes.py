@@ -62,9 +62,9 @@ def cells(observation: Observation, table: int, arm: Tensor, sizes: Sequence[int
 
 
 def play(q: Tensor, observation: Observation, stage: int) -> tuple[Tensor, ValueInfo]:
-    """The offered arm with the highest Q_h(s, ·), out of Q `[B, H, S, A]`; r̃ is that value, V_h(s), at most H − h."""
+    """The offered arm with the highest Q_h(s, ·), out of Q `[B, H, S, A]`; r̃ is that value, V_h(s)."""
     assert observation.state is not None
     stages, states = q.shape[1:3]
     values = take(q.flatten(1, 2), place_of(observation.state + stage * states, stages * states))  # [B, A]
     arm, highest = observation.choose(values)
-    return arm, ValueInfo(values, highest.clamp_max_(stages - stage))
+    return arm, ValueInfo(values, highest)

@@ -49,7 +49,9 @@ class QUCB:
         return Visited(q, torch.zeros_like(q), nothing_pending(shape))
 
     def act(self, state: Visited, observation: Observation, rng: Stream) -> tuple[Tensor, ValueInfo]:
-        return play(state.q, observation, stage_of(observation))
+        stage = stage_of(observation)
+        arm, info = play(state.q, observation, stage)
+        return arm, ValueInfo(info.values, info.auxiliary_value.clamp_max_(state.q.shape[1] - stage))
 
     def update(self, state: Visited, observation: Observation, arm: Tensor, reward: Tensor, info: ValueInfo) -> Visited:
         stage, stages = stage_of(observation), state.q.shape[1]

@@ -119,6 +119,16 @@ AGENTS: dict[str, Entry] = {
         "MDPs: optimistic Q-learning that begins anew in each of so many epochs",
         {"epochs": 5, "scale": 0.05},
     ),
+    "sliding-window-ucb-vi": Entry(
+        "sliding_window_ucb_vi.SlidingWindowUCBVI",
+        "MDPs: UCB-VI on the last episodes only",
+        {"window": 500, "bonus": "bernstein", "scale": 0.1},
+    ),
+    "q-learning": Entry(
+        "q_learning.QLearning",
+        "MDPs: Q-learning, and a random arm now and then",
+        {"epsilon": 0.1, "rate": 0.1},
+    ),
     "oracle": Entry(
         "oracle.Oracle", "knows drift, noise and prior, not w*: a reference", {"alpha": 1.0, "explore": "ucb"}, True
     ),
