@@ -161,3 +161,44 @@ class PlainRestartQUCB:
             self.played += 1
             if self.played % self.epoch == 0:
                 self._restart()
+
+
+class PlainDoubleRestart:
+    """Double-Restart Q-UCB: EXP3.P chooses the number of epochs of each phase, from Unif[0, 1) numbers."""
+
+    def __init__(self, sizes: Sizes, phase: int, scale: float, uniforms: list[float]) -> None:
+        self.sizes, self.phase, self.scale, self.uniforms = sizes, phase, scale, uniforms
+        last = max(math.ceil(math.log(phase)), 1)
+        self.epochs = [math.floor(phase ** (j / last) + 1e-9) for j in range(last + 1)]
+        n, k = math.ceil(sizes.episodes / phase), last + 1
+        self.beta = math.sqrt(math.log(k) / (n * k))
+        self.eta = 0.95 * math.sqrt(math.log(k) / (n * k))
+        self.gamma = min(1.05 * math.sqrt(k * math.log(k) / n), 1.0)
+        self.gains, self.played = [0.0] * k, 0
+        self._begin()
+
+    def likely(self) -> list[float]:
+        weights = [math.exp(self.eta * gain) for gain in self.gains]
+        return [(1 - self.gamma) * weight / sum(weights) + self.gamma / len(weights) for weight in weights]
+
+    def _begin(self) -> None:
+        u, likely = self.uniforms[self.played], self.likely()
+        self.chosen = next((j for j in range(len(likely)) if u < sum(likely[: j + 1])), len(likely) - 1)
+        self.earned = 0.0
+        self.agent = PlainRestartQUCB(self.sizes, math.ceil(self.phase / self.epochs[self.chosen]), self.scale)
+
+    def values(self, stage: int, state: int) -> list[float]:
+        return self.agent.values(stage, state)
+
+    def learn(self, step: Step) -> None:
+        self.agent.learn(step)
+        self.earned += step.reward
+        if step.following >= 0:
+            return
+        self.played += 1
+        if self.played % self.phase == 0 and self.played < self.sizes.episodes:
+            share = self.earned / (self.phase * self.sizes.stages)
+            likely = self.likely()
+            for j in range(len(likely)):
+                self.gains[j] += (share * (j == self.chosen) + self.beta) / likely[j]
+            self._begin()

@@ -30,7 +30,7 @@ def unbounded(traits: Traits) -> str | None:
 
 @dataclass(frozen=True)
 class Pending:
-    """A step whose next state is not known yet, `[B]` each."""
+    """A step whose next state is not known yet, `[B]` each: copies, since a restart writes into them."""
 
     cell: Tensor  # where its stage, state and arm stand in a table
     reward: Tensor

@@ -60,7 +60,7 @@ class QLearning:
         cell = cells(observation, stage, arm, state.q.shape[2:])
         if stage == stages - 1:
             self._learn(state.q, cell, reward)
-        state.pending = Pending(cell, reward)
+        state.pending = Pending(cell, reward.clone())
         return state
 
     def _learn(self, q: Tensor, cell: Tensor, target: Tensor) -> None:

@@ -60,7 +60,7 @@ class QUCB:
         cell = cells(observation, stage, arm, state.q.shape[2:])
         if stage == stages - 1:
             self._learn(state, cell, reward)
-        state.pending = Pending(cell, reward)
+        state.pending = Pending(cell, reward.clone())
         return state
 
     def _learn(self, state: Visited, cell: Tensor, target: Tensor) -> None:

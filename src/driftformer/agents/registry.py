@@ -119,11 +119,17 @@ AGENTS: dict[str, Entry] = {
         "MDPs: optimistic Q-learning that begins anew in each of so many epochs",
         {"epochs": 5, "scale": 0.05},
     ),
+    "double-restart-q-ucb": Entry(
+        "double_restart_q_ucb.DoubleRestartQUCB",
+        "MDPs: restart-q-ucb that learns how often to begin anew",
+        {"phase": 0, "scale": 0.05},
+    ),
     "sliding-window-ucb-vi": Entry(
         "sliding_window_ucb_vi.SlidingWindowUCBVI",
         "MDPs: UCB-VI on the last episodes only",
         {"window": 500, "bonus": "bernstein", "scale": 0.1},
     ),
+    "psrl": Entry("psrl.PSRL", "MDPs: plays the best policy of a draw from the posterior", {"prior": 1.0}),
     "q-learning": Entry(
         "q_learning.QLearning",
         "MDPs: Q-learning, and a random arm now and then",

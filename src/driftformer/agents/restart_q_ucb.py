@@ -52,7 +52,7 @@ def learn(
     cell = cells(observation, stage, arm, state.q.shape[2:])
     if stage == stages - 1:
         _count(state, cell, reward, scale)
-    state.pending = Pending(cell, reward)
+    state.pending = Pending(cell, reward.clone())
     return state
 
 
