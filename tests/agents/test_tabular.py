@@ -170,6 +170,20 @@ def test_nobody_earns_more_than_the_optimum_and_regret_is_what_is_lost_against_i
         assert lost.mean() < np.mean([chunk.regret.mean() for chunk in chance.regrets]), "it learns"
 
 
+@pytest.mark.parametrize("states", [11, 24, 40])
+@pytest.mark.parametrize("spec", ["ucb-vi", "ucb-vi@bonus=bernstein", "psrl"])
+def test_plans_have_the_same_bits_in_any_stack_whatever_the_number_of_states(spec: str, states: int) -> None:
+    """Matrix products choose their code path by size and alignment; hopes show every bit of a plan."""
+    environment = TinyMDP(episodes=12, stages=3, states=states, arms=3)
+    together = df.rollout(environment, spec, chunks=[4, 9, 2], trajectories=True).trajectories
+    alone = df.rollout(environment, spec, chunks=[2], trajectories=True).trajectories
+    assert together is not None
+    assert alone is not None
+    assert together.auxiliary_values is not None
+    assert alone.auxiliary_values is not None
+    assert torch.equal(together.auxiliary_values[128:], alone.auxiliary_values)
+
+
 def best_returns(environment: TinyMDP, chunks: int) -> Iterator[torch.Tensor]:
     """V* of the first state of each episode, `[B]`."""
     randomness = Randomness(0, range(chunks))

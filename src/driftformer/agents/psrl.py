@@ -10,13 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
 from torch import Tensor
 
 from driftformer.agents.base import ProblemShape, ValueInfo
 from driftformer.agents.beta_thompson import sample_beta, sample_gamma
 from driftformer.agents.episodes import play, stage_of, unbounded
-from driftformer.agents.tabular_model import Model, learn
+from driftformer.agents.tabular_model import Model, expected, learn
 from driftformer.agents.ucb_vi import Planned, hope_for
 from driftformer.errors import require_real
 from driftformer.problem import Observation
@@ -85,7 +84,5 @@ def solve(rewards: Tensor, transitions: Tensor, stages: int) -> Tensor:
     q = rewards[:, -1:].repeat(1, stages, 1, 1)
     for stage in range(stages - 2, -1, -1):
         table = stage if tables > 1 else 0
-        value = q[:, stage + 1].amax(dim=2).unsqueeze(2)  # [B, S, 1]
-        following = torch.bmm(transitions[:, table].flatten(1, 2), value).view_as(q[:, stage])
-        q[:, stage] = rewards[:, table] + following
+        q[:, stage] = rewards[:, table] + expected(transitions[:, table], q[:, stage + 1].amax(dim=2))
     return q

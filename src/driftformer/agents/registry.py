@@ -111,7 +111,7 @@ AGENTS: dict[str, Entry] = {
         {"base": LINUCB, "c1": 1.0, "c2": 0.0, "test_scale": 1.0},
     ),
     "ucb-vi": Entry(
-        "ucb_vi.UCBVI", "MDPs: optimistic value iteration over what was counted", {"bonus": "bernstein", "scale": 0.1}
+        "ucb_vi.UCBVI", "MDPs: optimistic value iteration over what was counted", {"bonus": "hoeffding", "scale": 0.4}
     ),
     "q-ucb": Entry("q_ucb.QUCB", "MDPs: optimistic Q-learning", {"scale": 0.05}),
     "restart-q-ucb": Entry(
@@ -127,7 +127,7 @@ AGENTS: dict[str, Entry] = {
     "sliding-window-ucb-vi": Entry(
         "sliding_window_ucb_vi.SlidingWindowUCBVI",
         "MDPs: UCB-VI on the last episodes only",
-        {"window": 500, "bonus": "bernstein", "scale": 0.1},
+        {"window": 500, "bonus": "hoeffding", "scale": 0.4},
     ),
     "psrl": Entry("psrl.PSRL", "MDPs: plays the best policy of a draw from the posterior", {"prior": 1.0}),
     "q-learning": Entry(

@@ -37,8 +37,8 @@ class SlidingWindowUCBVI:
     """Optimistic value iteration over the last `window` episodes."""
 
     window: int = 500
-    bonus: str = "bernstein"
-    scale: float = 0.1
+    bonus: str = "hoeffding"
+    scale: float = 0.4
     name: ClassVar[str] = "sliding-window-ucb-vi"
     learns: ClassVar[bool] = True
     episodic: ClassVar[bool] = True
