@@ -13,7 +13,7 @@ from driftformer.agents.base import Privileged, ProblemShape
 from driftformer.agents.registry import AGENTS, BaseAgent, full_label, label, make_agent
 from driftformer.environments.registry import PRESETS
 from driftformer.errors import InputError
-from driftformer.problem import Observation, why_not
+from driftformer.problem import Observation, Traits, why_not
 from driftformer.randomness import CHUNK, Randomness
 from driftformer.simulation.rollout import rollout
 from tests.small import small
@@ -70,16 +70,24 @@ def row_counts(state: object) -> list[int]:
 def test_ordinary_agent_learns_from_any_arm_and_keeps_problems_apart(agent: str) -> None:
     """Replaying other arms than it chose must work (experts relabel histories), and no problem may see another's."""
     player, randomness = make_agent(agent), Randomness(0)
+    for_mdps = why_not(player, Traits(one_hot=True, same_arms=True)) is not None
+    rounds = 60 if for_mdps else 20
     shape = ProblemShape(CHUNK, 60, 3, 4, torch.device("cpu"), torch.float32)
-    features, rewards = randomness.stream("x").symmetric(20, 3, 4), randomness.stream("r").uniform(20).round()
-    arms = (randomness.stream("a").uniform(20) * 3).long()
+    features, rewards = randomness.stream("x").symmetric(rounds, 3, 4), randomness.stream("r").uniform(rounds).round()
+    arms = (randomness.stream("a").uniform(rounds) * 3).long()
+    seen = [Observation(features[:, t].contiguous()) for t in range(rounds)]
+    if for_mdps:  # two states, episodes of two steps
+        shape = dataclasses.replace(shape, states=2, stages=2)
+        stages = (torch.arange(rounds) % 2).expand(CHUNK, -1)
+        states = (randomness.stream("s").uniform(rounds) * 2).long() * stages
+        seen = [dataclasses.replace(one, state=states[:, t], stage=stages[:, t]) for t, one in enumerate(seen)]
 
     def play(rewards: torch.Tensor) -> list[torch.Tensor]:
         state, rng, chosen = player.init(shape), Randomness(1).stream("agent"), []
-        for t in range(20):
-            arm, info = player.act(state, Observation(features[:, t].contiguous()), rng)
+        for t in range(rounds):
+            arm, info = player.act(state, seen[t], rng)
             chosen.append(arm)
-            state = player.update(state, Observation(features[:, t].contiguous()), arms[:, t], rewards[:, t], info)
+            state = player.update(state, seen[t], arms[:, t], rewards[:, t], info)
         assert all(rows == CHUNK for rows in row_counts(state)), "a state is tensors with one row per problem"
         return chosen
 

@@ -34,6 +34,11 @@ class ProblemShape:
     stages_differ: bool = False
     """The steps of an episode have rewards and transitions of their own."""
 
+    @property
+    def episodes(self) -> int:
+        """Episodes of the horizon; in a bandit every round is one."""
+        return self.horizon // max(self.stages, 1)
+
 
 class Info(Protocol):
     """What `act` hands on to `update` and to observers."""
