@@ -260,6 +260,15 @@ class TabularMDP:
         assert state is not None, "an MDP has states"
         return torch.arange(len(state), device=state.device) * self.family.states + state
 
+    def optimum(self, randomness: Randomness) -> Tensor:
+        """What can be earned in expectation by who knows everything, `[B]`: the sum of V*_m(s_1) over all episodes."""
+        world = self.reset(randomness)
+        total = world.values.amax(dim=1).double()
+        for episode in range(1, self.episodes):
+            world = self.next_episode(world, episode * self.stages + 1, randomness)
+            total += world.values.amax(dim=1)
+        return total
+
     def truth(self, world: MDPWorld) -> Truth:
         return Truth(world.values, world.changed)
 
