@@ -23,6 +23,9 @@ _LARGEST = 2**30
 
 Numbers = tuple[float, ...]
 
+CHANCE = "random"
+"""The agent that plays by chance."""
+
 
 @dataclass(frozen=True)
 class PairedDifference:
@@ -80,6 +83,11 @@ class Summary:
     def ranking(self) -> list[str]:
         """Agents by their mean regret, the best one first."""
         return sorted(self.agents, key=lambda name: self.agents[name].regret_mean)
+
+    @property
+    def contenders(self) -> list[str]:
+        """The agents that can win, the best one first: not chance and not the privileged, the ends of the scale."""
+        return [name for name in self.ranking if not self.agents[name].privileged and name != CHANCE]
 
     def difference(self, agent: str, reference: str) -> PairedDifference:
         """How much more regret one agent has than another, whichever way round it is stored."""
