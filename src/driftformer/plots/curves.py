@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from driftformer.plots.style import Picture, colour_of, figure_at, looks_of, name_ends
+from driftformer.plots.style import Picture, colour_of, drawn, figure_at, looks_of, name_ends
 from driftformer.simulation.summary import CHANCE, Summary
 
 Kind = Literal["regret", "suboptimality"]
@@ -32,6 +32,13 @@ _LABELS: dict[Kind, str] = {"regret": "cumulative dynamic regret", "suboptimalit
 def draw(summary: Summary, path: Path, kind: Kind = "regret") -> Picture:
     """One evaluation, written to a file; its suffix is the format."""
     with figure_at(path, _SIZE) as figure:
+        fill(figure, summary, kind)
+    return figure
+
+
+def figure_of(summary: Summary, kind: Kind = "regret") -> Picture:
+    """The same figure, to look at."""
+    with drawn(_SIZE) as figure:
         fill(figure, summary, kind)
     return figure
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from driftformer.report.agents import linked
 from driftformer.report.markup import escaped, table
-from driftformer.simulation.numbers import number, signed, with_error
+from driftformer.simulation.numbers import number, with_error
 from driftformer.simulation.summary import AgentSummary, Summary
 
 ORACLE = "oracle"
@@ -61,9 +61,7 @@ def table_of(summary: Summary, caption: str) -> str:
     rows = []
     for name in summary.ranking:
         row = summary.agents[name]
-        pair = None if name == best else summary.difference(name, best)
-        gap = "" if pair is None else signed(pair.mean)
-        gap += f" [{signed(pair.low)}, {signed(pair.high)}]" if pair is not None and pair.runs > 1 else ""
+        gap = "" if name == best else summary.difference(name, best).text
         std = "–" if row.regret_std is None else number(row.regret_std)
         rows.append((linked(name) + " *" * row.privileged, with_error(row.regret_mean, row.regret_stderr), std, gap))
     heads = ("Agent", "Dynamic regret", "std", f"Difference to <code>{escaped(best)}</code> (95%)")
