@@ -10,11 +10,13 @@ from driftformer.commands.choose import Choose
 from driftformer.commands.collect import Collect
 from driftformer.commands.evaluate import Evaluate
 from driftformer.commands.export import Export
+from driftformer.commands.leaderboard import Leaderboard
 from driftformer.commands.list import List
 from driftformer.commands.options import Command
 from driftformer.commands.pretrain import Card, Pretrain
 from driftformer.commands.replay import Replay
-from driftformer.commands.reproduce import Rates, Report, Reproduce
+from driftformer.commands.report import Report
+from driftformer.commands.reproduce import Rates, Reproduce
 from driftformer.commands.show import Show
 from driftformer.commands.sweep import Sweep
 from driftformer.commands.theory import Theory
@@ -23,11 +25,12 @@ _KINDS = (
     List,
     Evaluate,
     Sweep,
+    Report,
+    Leaderboard,
     Choose,
     Replay,
     Bakeoff,
     Reproduce,
-    Report,
     Rates,
     Theory,
     Show,

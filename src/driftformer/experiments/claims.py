@@ -86,7 +86,7 @@ CLAIMS = (
     *(
         Claim(
             f"The transformer does better than {rivals} {where}",
-            "Section 5, fig:regret",
+            "Section 5, Figure 3",
             "ahead",
             _against(policy, names, world),
         )
@@ -95,7 +95,7 @@ CLAIMS = (
     ),
     Claim(
         "The transformer is no longer ahead of LinUCB and TS at b = 0.025",
-        "appx-exp, fig:linucb-large0.025 and fig:ts-large0.025",
+        "Appendix B, Figures 6 and 7",
         "not ahead",
         _against("policy:high", _PLAIN, _HIGH_025),
     ),
