@@ -6,12 +6,14 @@ exact, but for the ramp of `indicators`. docs/theory.md tells where the text dif
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import torch
 from torch import Tensor
 
 from driftformer.errors import InputError
 from driftformer.theory.bounds import Rho
-from driftformer.theory.network import Head, Layer, Mlp, linear, slope_changes
+from driftformer.theory.network import Head, Layer, Mlp, indicators, linear, slope_changes
 from driftformer.theory.tokens import Layout
 
 
@@ -31,15 +33,6 @@ def indicator(x: Tensor, k: float) -> Tensor:
 def ramp_share(x: Tensor, k: float) -> float:
     """The share of inputs inside the ramp."""
     return float(((x > 0) & (k * x < 1)).double().mean())
-
-
-def indicators(reads: Tensor, one: Tensor, writes: Tensor, k: float) -> Mlp:
-    """Add 1[⟨reads_i, h⟩ > 0] to the entry of writes_i, rows `[m, D]` each: two hidden units per row.
-
-    `one` `[D]` reads the constant.
-    """
-    first = torch.stack([k * reads, k * reads - one], dim=1).flatten(0, 1)  # [2m, D]
-    return Mlp(first, torch.stack([writes, -writes], dim=1).flatten(0, 1).T)
 
 
 def exact_ranks(noise: Tensor) -> Tensor:
@@ -65,16 +58,18 @@ def ranks(layout: Layout, k: float) -> Layer:
     (features of fixed arms) gives equal ranks, which are not random, so the noise must be an input of its own, as it is
     here.
     """
-    one = layout.unit("one")
+    return Layer(rank_heads(layout.unit("one"), layout.units("noise"), layout.units("rand"), k))
+
+
+def rank_heads(one: Tensor, noise: Tensor, rand: Tensor, k: float) -> list[Head]:
+    """Add the sequential rank of each noise to the entry that `rand` reads, rows `[n+1, D]` both; `one` is `[D]`."""
     heads = []
-    for order in layout.orders:
-        noise = layout.unit("noise", order)
-        value = torch.outer(layout.unit("rand", order), one)
-        key = torch.stack([one, k * noise, one])
+    for source, target in zip(noise, rand, strict=True):
+        value = torch.outer(target, one)
+        key = torch.stack([one, k * source, one])
         for offset, sign in ((0.0, 1.0), (-1.0, -1.0)):
-            query = torch.stack([k * noise, -one, offset * one])
-            heads.append(Head(query, key, sign * value))
-    return Layer(heads)
+            heads.append(Head(torch.stack([k * source, -one, offset * one]), key, sign * value))
+    return heads
 
 
 def exact_held(numbers: Tensor) -> Tensor:
@@ -171,8 +166,17 @@ def sigma1(layout: Layout) -> Layer:
     < t once Γ is large enough, and at k = t it is t·(1 − B_{m,t}), whose factor t undoes the 1/t. With the value −P_m h
     the residual leaves B·P_m h: exact, without a ramp, and with one head per order instead of the text's two.
     """
-    absent = layout.unit("one") - layout.units("rand")  # [n+1, D] reads 1 − B
-    return Layer([layout.attend_to_itself(absent[order], -projection(layout, order)) for order in layout.orders])
+    parts = [projection(layout, order) for order in layout.orders]
+    return Layer(masking(layout.attend_to_itself, layout.unit("one"), layout.units("rand"), parts))
+
+
+Attend = Callable[[Tensor, Tensor], Head]
+"""A head of the token with itself: adds ⟨weight, h_t⟩·V h_t, given the row `[D]` of the weight and V."""
+
+
+def masking(attend: Attend, one: Tensor, flags: Tensor, parts: Sequence[Tensor]) -> list[Head]:
+    """σ1 for flags that rows `[n+1, D]` read and parts P_m `[D, D]`."""
+    return [attend(one - flag, -part) for flag, part in zip(flags, parts, strict=True)]
 
 
 def exact_sigma2(tokens: Tensor, layout: Layout) -> Tensor:
@@ -192,12 +196,17 @@ def sigma2(layout: Layout) -> Layer:
     for every order but the lowest, which nothing can mask, with scores t·C − Γ(t − k) and t·C − t − Γ(t − k). (The text
     decides from sums of auxiliary values f; but f may be zero, and the sums include those of orders that are not live.)
     """
-    one, rand = layout.unit("one"), layout.units("rand")
+    parts = [projection(layout, order) for order in layout.orders]
+    return Layer(selection(layout.attend_to_itself, layout.unit("one"), layout.units("rand"), parts))
+
+
+def selection(attend: Attend, one: Tensor, flags: Tensor, parts: Sequence[Tensor]) -> list[Head]:
+    """σ2, likewise."""
     heads = []
-    for order in layout.orders[1:]:
-        lower, keep = rand[:order].sum(dim=0), projection(layout, order)
-        heads += [layout.attend_to_itself(lower, -keep), layout.attend_to_itself(lower - one, keep)]
-    return Layer(heads)
+    for order in range(1, len(flags)):
+        lower = flags[:order].sum(dim=0)
+        heads += [attend(lower, -parts[order]), attend(lower - one, parts[order])]
+    return heads
 
 
 def compression_matrix(d: int, parts: int, width: int) -> Tensor:
