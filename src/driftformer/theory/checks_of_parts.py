@@ -73,13 +73,25 @@ def check_bernoulli(scale: Scale) -> Found:
     return Found("a constant threshold per order", f"{layer.hidden} hidden", words, share < 1e-3, verdict)
 
 
-@checked("the text's product rand·ρ (Step 1)", "O(1/ε) hidden", "ε")
+@checked("the text's product rand·ρ (Step 1)", "O(1/ε) hidden, one MLP", "ε")
 def check_product(scale: Scale) -> Found:
     errors = {pieces: scheduler.largest_product_error(pieces) for pieces in (4, 16, 64)}
-    holds = all(error <= 1.5 / pieces**2 for pieces, error in errors.items())
+    affine = scheduler.least_affine_error()
+    at, pieces = scheduler.product_coordinates(), 64
+    tokens = torch.rand(50_000, 1, at.width, generator=torch.Generator().manual_seed(11), dtype=torch.double)
+    tokens[..., at["one"]], tokens[..., at["product"]], tokens[..., at["flag"]] = 1.0, 0.0, 0.0
+    rand, rho, rho_n = (tokens[..., at[name]] for name in ("rand", "rho", "rho_n"))
+    flags = apply(scheduler.product_masks(pieces, SHARPNESS), tokens)[..., at["flag"]]
+    clear = (rho_n - rand * rho).abs() > 1.5 / pieces**2 + 1 / SHARPNESS
+    wrong = float((flags - (rand * rho < rho_n).double()).abs()[clear].max())
     words = ", ".join(f"{3 * pieces}: {error:.0e}" for pieces, error in errors.items())
-    verdict = "holds, with fewer hidden units"
-    return Found("squares by straight pieces", "O(1/√ε) hidden", f"hidden units: error {words}", holds, verdict)
+    return Found(
+        built="squares by straight pieces, then an indicator",
+        size="O(1/√ε) hidden, two MLPs",
+        error=f"hidden units: error {words}; one affine sum {affine:.2f}",
+        holds=all(error <= 1.5 / pieces**2 for pieces, error in errors.items()) and wrong < EXACT and affine >= 0.25,
+        verdict="holds with two MLPs; the text's sum inside one ReLU is affine and cannot",
+    )
 
 
 @checked("σ1 (def-sig1, Step 2)", lambda scale: f"{2 * (scale.n + 1)} heads", "0 as k→∞")
@@ -161,7 +173,13 @@ def check_compression(scale: Scale) -> Found:
     for order in layout.orders[1:]:
         tokens[..., layout.x(order)] = 0.0
     some_live = tokens[..., layout.places("rand")].amax(dim=-1, keepdim=True)
-    back = scheduler.decompressed(apply(scheduler.compressed(layout), tokens), layout)
+    back = apply(scheduler.regular(layout), tokens)[..., layout.x(0)]
     error = max(float(alone), float((back - tokens[..., layout.x(0)] * some_live).abs().max()))
     rank, verdict = int(torch.linalg.matrix_rank(compress.T @ compress)), "holds on the data's subspace only"
-    return Found("parts, σ1, σ2, and back", f"rank {rank} ≤ {size}", f"{error:.0e} on the data", error < EXACT, verdict)
+    return Found(
+        "MaskAttn heads, σ1, σ2, and an MLP back",
+        f"rank {rank} ≤ {size}",
+        f"{error:.0e} on the data",
+        error < EXACT,
+        verdict,
+    )

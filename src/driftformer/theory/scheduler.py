@@ -13,7 +13,18 @@ from torch import Tensor
 
 from driftformer.errors import InputError
 from driftformer.theory.bounds import Rho
-from driftformer.theory.network import Head, Layer, Mlp, indicators, linear, slope_changes
+from driftformer.theory.network import (
+    Coordinates,
+    Head,
+    Layer,
+    Mlp,
+    apply,
+    beside,
+    indicators,
+    linear,
+    slope_changes,
+    units,
+)
 from driftformer.theory.tokens import Layout
 
 
@@ -123,25 +134,61 @@ def masks(layout: Layout, rho: Rho, k: float) -> Layer:
     return Layer(mlp=Mlp(torch.cat([flags.first, rand]), torch.cat([flags.second, -rand.T], dim=1)))
 
 
-def square(x: Tensor, pieces: int) -> Tensor:
-    """x² on [0, 2] by straight pieces between equally spaced knots: one ReLU per piece."""
-    knots = torch.linspace(0, 2, pieces + 1, dtype=x.dtype)
-    return (torch.relu(x.unsqueeze(-1) - knots[:-1]) * slope_changes(knots, knots**2)).sum(-1)
+def square(pieces: int) -> tuple[Tensor, Tensor]:
+    """x² on [0, 2] by straight pieces between equally spaced knots: the shifts and weights of one ReLU per piece."""
+    knots = torch.linspace(0, 2, pieces + 1, dtype=torch.double)
+    return knots[:-1], slope_changes(knots, knots**2)
 
 
-def product(x: Tensor, y: Tensor, pieces: int) -> Tensor:
-    """The text's way to flags compares ρ(2^n) with an approximate rand·ρ(2^i): xy on [0, 1]² as ((x+y)² − x² − y²)/2.
+def product(x: Tensor, y: Tensor, one: Tensor, write: Tensor, pieces: int) -> Mlp:
+    """Add xy for numbers in [0, 1] that the rows x and y read, as ((x+y)² − x² − y²)/2; `write` names the entry.
 
     It has 3·pieces hidden units, and its error is at most 1.5/pieces²: O(1/√ε) of them, fewer than the text's O(1/ε).
+    The text's own pieces are summed *inside* the ReLU, where a sum of affine functions is one affine function: its
+    error is at least ¼, since xy at the corners of [0, 1]² has (1 + 0) − (0 + 0) = 1 where an affine function has 0.
     """
-    return (square(x + y, pieces) - square(x, pieces) - square(y, pieces)) / 2
+    shifts, weights = square(pieces)
+    squares = [
+        units(row - shifts.unsqueeze(1) * one, (sign * weights / 2).unsqueeze(1) * write)
+        for row, sign in ((x + y, 1.0), (x, -1.0), (y, -1.0))
+    ]
+    return beside(*squares)
+
+
+def product_coordinates() -> Coordinates:
+    """What Step 1 reads and writes: rand, ρ(2^i), ρ(2^n); the product, and the flag."""
+    return Coordinates(dict.fromkeys(("one", "rand", "rho", "rho_n", "product", "flag"), 1))
+
+
+def product_masks(pieces: int, k: float) -> list[Layer]:
+    """The text's way to flags, 1[rand·ρ(2^i) < ρ(2^n)], with ρ in the token: two MLPs, since one cannot multiply."""
+    read = product_coordinates().read
+    multiply = product(read("rand")[0], read("rho")[0], read("one")[0], read("product")[0], pieces)
+    compare = indicators(read("rho_n") - read("product"), read("one")[0], read("flag"), k)
+    return [Layer(mlp=multiply), Layer(mlp=compare)]
+
+
+def corners(count: int) -> Tensor:
+    """All pairs of numbers on a grid of [0, 1]², `[count², 2]`."""
+    grid = torch.linspace(0, 1, count, dtype=torch.double)
+    return torch.cartesian_prod(grid, grid)
 
 
 def largest_product_error(pieces: int) -> float:
     """The largest error of `product` on a grid of [0, 1]²."""
-    grid = torch.linspace(0, 1, 201, dtype=torch.double)
-    x, y = torch.meshgrid(grid, grid, indexing="ij")
-    return float((product(x, y, pieces) - x * y).abs().max())
+    at, pairs = product_coordinates(), corners(201)
+    tokens = torch.zeros(len(pairs), 1, at.width, dtype=torch.double)
+    tokens[..., at["one"]] = 1.0
+    tokens[:, 0, at["rand"].start], tokens[:, 0, at["rho"].start] = pairs[:, 0], pairs[:, 1]
+    made = apply(product_masks(pieces, 1.0)[:1], tokens)[:, 0, at["product"].start]
+    return float((made - pairs.prod(dim=1)).abs().max())
+
+
+def least_affine_error() -> float:
+    """How far the affine function that fits best, in the largest error, stays from xy on [0, 1]²: ¼, at (½, ½)."""
+    pairs = corners(201)
+    best = pairs.sum(dim=1) / 2 - 0.25
+    return float((best - pairs.prod(dim=1)).abs().max())
 
 
 def exact_sigma1(tokens: Tensor, layout: Layout) -> Tensor:
@@ -225,15 +272,17 @@ def compression_matrix(d: int, parts: int, width: int) -> Tensor:
     return matrix
 
 
-def compressed(layout: Layout) -> list[Layer]:
-    """A regular transformer: copy the data of order 0's part to all others, then apply σ1 and σ2 to the parts."""
-    change = torch.zeros(layout.width, layout.width, dtype=torch.double)
-    for order in layout.orders[1:]:
-        change[layout.x(order), layout.x(0)] = torch.eye(layout.d, dtype=torch.double)
-    copy = [Layer(mlp=linear(change))] if layout.n else []
-    return [*copy, sigma1(layout), sigma2(layout)]
+def regular(layout: Layout) -> list[Layer]:
+    """The regular transformer of `appx-motiv-non-cont-tf`, from the data in order 0's part to what WS leaves of it.
 
-
-def decompressed(tokens: Tensor, layout: Layout) -> Tensor:
-    """The sum of all parts, `[…, d]`: after σ1 and σ2 at most one is nonzero, the selected trajectory."""
-    return torch.stack([tokens[..., layout.x(order)] for order in layout.orders]).sum(dim=0)
+    Compression copies the data into every other part by heads that see their own token alone (the text's MaskAttn); σ1
+    and σ2 follow; decompression, an MLP, puts the sum of all parts, of which one at most is not zero, where the data
+    was.
+    """
+    one = layout.unit("one")
+    places = torch.eye(layout.width, dtype=torch.double)
+    data = places[layout.x(0)]  # [d, D]
+    copies = [layout.attend_to_itself(one, places[layout.x(order)].T @ data) for order in layout.orders[1:]]
+    others = torch.stack([places[layout.x(order)] for order in layout.orders]).sum(dim=0) - data
+    back = [Layer(mlp=linear(data.T @ others))] if layout.n else []
+    return [*([Layer(copies)] if copies else []), sigma1(layout), sigma2(layout), *back]
