@@ -63,3 +63,19 @@ def distance(network: NonContinuous, n: int) -> Distance:
     wanted = law_of_active(torch.tensor(malg(n, network.master.rho).probabilities, dtype=torch.double))
     apart = (network_law(network, n) - wanted).abs().sum(dim=1) / 2  # [2^n]
     return Distance(float(apart.mean()), float(apart[0]), float(apart.max()))
+
+
+def sampled_law(network: NonContinuous, n: int, draws: int) -> Tensor:
+    """The same law as `network_law`, from noise that goes through all heads: `[2^n, n+1]`."""
+    at, first = network.memory.at, network.burn_in
+    tokens = torch.zeros(draws, first + 2**n, at.width, dtype=torch.double)
+    generator = torch.Generator().manual_seed(0)
+    tokens[..., at["noise"]] = torch.rand(*tokens[..., at["noise"]].shape, generator=generator, dtype=torch.double)
+    tokens[..., at["one"]] = 1.0
+    tokens[..., at["t"]] = torch.arange(1.0, first + 2**n + 1, dtype=torch.double).unsqueeze(1)
+    tokens[..., at["next_n"].start + n] = 1.0
+    flags = apply(network.parts["coins"][:1], tokens)[:, first:, at["falls_well"]]  # [draws, 2^n, M]
+    rounds = torch.arange(2**n)
+    live = torch.stack([flags[:, rounds - rounds % 2**order, order] for order in range(n + 1)], dim=2) > 0.5
+    active = live.int().argmax(dim=2)
+    return torch.nn.functional.one_hot(active, n + 1).double().mean(dim=0)
