@@ -25,7 +25,7 @@ Kind = Literal["environments", "agents", "policies", "recipes", "experiments"]
 
 @dataclass(frozen=True)
 class List(Command):
-    """List environments, agents, policies, recipes and experiments.
+    """List environments, agents, policies, recipes, experiments.
 
     For example:
         driftformer list
