@@ -38,6 +38,12 @@ COLOURS: dict[str, str] = {
     "policy:high-master-thompson": "#AA4499",
     "policy:cosine": "#56B4E9",
     "policy:drift": "#D55E00",
+    "ucb-vi": "#0072B2",
+    "psrl": "#E69F00",
+    "q-ucb": "#CC6677",
+    "restart-q-ucb": "#332288",
+    "master-ucb-vi": "#009E73",
+    "master-q-ucb": "#CC79A7",
     "oracle": "#000000",
     "optimal": "#000000",
 }
