@@ -20,11 +20,11 @@ from pathlib import Path
 
 import torch
 
-import driftformer as df
 from benchmarks import mdp_loops
 from benchmarks.compare import others, ours, put
 from driftformer.agents.registry import make_agent
 from driftformer.environments.base import Environment
+from driftformer.environments.mdp_presets import RandomMDP
 
 EPISODES = 300
 RATIOS = (
@@ -49,8 +49,14 @@ AGENTS = (
 
 
 def environment() -> Environment:
-    sizes = {"stages": mdp_loops.STAGES, "states": mdp_loops.STATES, "actions": mdp_loops.ARMS}
-    return df.make_env("random-mdp", episodes=EPISODES, change="stationary", stages_differ=True, **sizes)
+    return RandomMDP(
+        episodes=EPISODES,
+        stages=mdp_loops.STAGES,
+        states=mdp_loops.STATES,
+        actions=mdp_loops.ARMS,
+        stages_differ=True,
+        change="stationary",
+    ).build()
 
 
 def looped(play: Callable[[int], float], episodes: int) -> Callable[[], float]:

@@ -84,20 +84,19 @@ def _mdps() -> list[TrainingWorld]:
         ((5, 2, 15), 100, Same(), "exact", 0.04),
         ((6, 3, 4), 300, HandOver(), "exact", 0.04),
     ]
-    return [
-        TrainingWorld(
-            TabularMDP(
-                name="broad-mdp",
-                family=BroadFamily(*sizes),
-                stages=sizes[2],
-                episodes=episodes,
-                drift=drift,
-                law=law,
-            ),
-            share,
-        )
-        for sizes, episodes, drift, law, share in kinds
-    ]
+    return [_mdp(*kind) for kind in kinds]
+
+
+def _few_mdps() -> list[TrainingWorld]:
+    """The same in small, to try things with."""
+    return [_mdp((4, 2, 3), 20, Redraws(1), "exact", 0.5), _mdp((3, 3, 4), 15, Walk(5), "bernoulli", 0.5)]
+
+
+def _mdp(sizes: tuple[int, int, int], episodes: int, drift: MDPDrift, law: str, share: float) -> TrainingWorld:
+    family, stages = BroadFamily(*sizes), sizes[2]
+    return TrainingWorld(
+        TabularMDP(name="broad-mdp", family=family, stages=stages, episodes=episodes, drift=drift, law=law), share
+    )
 
 
 def _tiny() -> list[TrainingWorld]:
@@ -140,6 +139,7 @@ WORLDS: dict[str, Callable[[], list[TrainingWorld]]] = {
     "cosine": _cosine,
     "broad": _broad,
     "mdps": _mdps,
+    "few-mdps": _few_mdps,
     "tiny": _tiny,
 }
 
