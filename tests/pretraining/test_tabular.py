@@ -50,7 +50,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_training_plays_it_as_an_evaluation_does(folder: Path) -> None:
     environment = df.make_env("random-mdp", episodes=12, changes=2)
-    seen = df.rollout(environment, df.make_agent(f"policy:{folder}@mode=greedy"), seed=3, trajectories=True).trajectories
+    seen = df.rollout(
+        environment, df.make_agent(f"policy:{folder}@mode=greedy"), seed=3, trajectories=True
+    ).trajectories
     problems = problems_of(environment, Randomness(3))
     with one_thread():
         played = player_of(read_policy(folder)).play(problems, torch.zeros(64, 60, 3))
@@ -103,7 +105,7 @@ def test_beliefs_fit_better_after_a_few_steps() -> None:
         target = (values - values.mean(2, keepdim=True)) / watched.spread.unsqueeze(2)
         verdict = policy(type(watched.known)(*(held.flatten(0, 1) for held in watched.known)))
         loss = value_loss(verdict, target.flatten(0, 1), torch.ones_like(target).flatten(0, 1))
-        losses.append(float(loss))
+        losses.append(loss.item())
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
