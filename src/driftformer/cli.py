@@ -1,20 +1,20 @@
 """The command line: reads a command, runs it, and turns every foreseeable error into one line."""
 
-import dataclasses
-import difflib
 import os
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
 from importlib import import_module
-from typing import Any, Never, get_type_hints
+from typing import Any, Never
 
 import tyro
 from tyro import conf
 
 from driftformer.commands import COMMANDS
-from driftformer.commands.options import Command, choices_of, one_of
-from driftformer.errors import InputError, unknown_name
+from driftformer.commands.complete import COMPLETE, candidates
+from driftformer.commands.help import VERSION, overview, page_of
+from driftformer.commands.options import Command, options_of, pending
+from driftformer.errors import InputError, nearest, unknown_name
 from driftformer.storage.events import JSON_LINES, as_json_lines, say
 
 _FLAT = (conf.CascadeSubcommandArgs, conf.OmitArgPrefixes, conf.OmitSubcommandPrefixes, conf.FlagCreatePairsOff)
@@ -25,13 +25,16 @@ def main(arguments: list[str] | None = None) -> None:
     arguments = sys.argv[1:] if arguments is None else arguments
     with as_json_lines() if "--log-json" in arguments else nullcontext():
         try:
-            command = _parse(arguments)
+            if (command := _parse(arguments)) is None:
+                return
             with import_module("driftformer.randomness").one_thread() if command.computes else nullcontext():
                 command.run()
         except InputError as error:
             _fail(str(error))
         except MemoryError as error:
             _fail(f"not enough memory ({error}); use fewer runs, arms, dims or rounds")
+        except BrokenPipeError:  # whoever reads has seen enough, as head has
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         except OSError as error:
             path = os.fsdecode(error.filename or "file")
             _fail(f"{path}: {error.strerror}; check the disk and the permissions")
@@ -49,13 +52,24 @@ def _fail(message: str) -> Never:
     sys.exit(2)
 
 
-def _parse(arguments: list[str]) -> Command:
-    """The command with its options. Without a command, tyro shows all of them, or writes a shell completion."""
-    name = next(iter(arguments), "")
-    if name and not name.startswith("-") and name not in COMMANDS:
-        raise unknown_name("command", name, COMMANDS)
-    kind: Any = COMMANDS.get(name)
-    words = arguments[1:] if kind else arguments
+def _parse(arguments: list[str]) -> Command | None:
+    """The command with its options; None where a page of help or candidates for a shell were asked for and printed."""
+    name, *words = arguments or ["--help"]
+    if name == COMPLETE:
+        print(*candidates(*words), sep="\n")
+        return None
+    if name == "help" and words:
+        name, *words = *words, "--help"
+    if name in ("--help", "-h", "help", "--version"):
+        print(VERSION if name == "--version" else overview())
+        return None
+    if name not in COMMANDS:
+        raise _unknown_command(name)
+    kind = COMMANDS[name]
+
+    def read() -> Command:
+        command: Command = tyro.cli(kind, prog=f"driftformer {name}", args=words, config=_FLAT)
+        return command
 
     def refuse(event: Any) -> Never:
         raise InputError(_explained(event, kind, words))
@@ -63,14 +77,25 @@ def _parse(arguments: list[str]) -> Command:
     # tyro hands its errors over as data, but not by a public name: without it, they are printed in tyro's own way.
     errors_to = getattr(getattr(tyro, "_errors", None), "on_parse_error", nullcontext)
     with errors_to(refuse):
-        command: Command = tyro.cli(
-            kind or one_of(COMMANDS),
-            prog=f"driftformer {name}" if kind else "driftformer",
-            description=None if kind else "Decision-making in a changing world, measured by dynamic regret.",
-            args=words,
-            config=_FLAT,
-        )
-    return command
+        if not {"-h", "--help"} & set(words):
+            return read()
+        print(page_of(kind, words, read))
+    return None
+
+
+def _unknown_command(name: str) -> InputError:
+    """For a picture, an environment or a recipe, the command that takes it."""
+    within: dict[str, str] = {}
+    for outer, kind in COMMANDS.items():
+        for choice in _first_choices(kind):
+            within.setdefault(choice, f"{outer} {choice}")
+    if not nearest(name, COMMANDS) and (near := nearest(name, within)):
+        return InputError(f"command: there is no '{name}'; did you mean '{within[near]}'?")
+    return unknown_name("command", name, COMMANDS)
+
+
+def _first_choices(kind: Any) -> list[str]:
+    return [choice for choices in pending(kind, ()).values() for choice in choices]
 
 
 def _explained(event: Any, kind: Any, words: Sequence[str]) -> str:
@@ -98,21 +123,10 @@ def _explained(event: Any, kind: Any, words: Sequence[str]) -> str:
 
 def _unrecognized(word: str, kind: Any, words: Sequence[str], see: str) -> str:
     """What to write instead: the nearest option, or the nearest name where one of several had to be chosen."""
-    options = []
-    kinds = [kind] if dataclasses.is_dataclass(kind) else []
-    for one in kinds:  # grows by the dataclasses inside it
-        types = get_type_hints(one, include_extras=True)
-        for name in (field.name for field in dataclasses.fields(one)):
-            if choices := choices_of(types[name]):
-                chosen = [choices[word] for word in words if word in choices]
-                if not chosen and not word.startswith("-"):
-                    return str(unknown_name(name, word, choices))
-                kinds += chosen
-            elif dataclasses.is_dataclass(types[name]):
-                kinds.append(types[name])
-            elif conf.Positional not in getattr(types[name], "__metadata__", ()):
-                options.append(f"--{name.replace('_', '-')}")
     if not word.startswith("-"):
+        for name, choices in pending(kind, words).items():
+            return str(unknown_name(name, word, choices))
         return f"'{word}' is one word too many; {see}"
-    near = difflib.get_close_matches(word, options, n=1, cutoff=0.8)  # both begin with --
-    return f"there is no option {word}; {f'did you mean {near[0]}?' if near else see}"
+    flags = [option.flag for option in options_of(kind, words) if not option.positional]
+    near = nearest(word, flags, cutoff=0.8)  # both begin with --
+    return f"there is no option {word}; {f'did you mean {near}?' if near else see}"

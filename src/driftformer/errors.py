@@ -13,9 +13,20 @@ class InputError(ValueError):
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
     """The error for a name that is not registered, with the nearest one suggested."""
     names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=1)
-    hint = f"did you mean '{near[0]}'?" if near else f"choose from {', '.join(names)}"
+    near = nearest(name, names)
+    hint = f"did you mean '{near}'?" if near else f"choose from {', '.join(names)}"
     return InputError(f"{kind}: there is no '{name}'; {hint}")
+
+
+def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The name that was most likely meant, if any is near; capital letters and _ instead of - are no distance."""
+    plain = {_plain(one): one for one in known}
+    near = difflib.get_close_matches(_plain(name), plain, n=1, cutoff=cutoff)
+    return plain[near[0]] if near else None
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("_", "-")
 
 
 LARGEST = 1e12

@@ -71,9 +71,9 @@ def test_theory_prints_a_line_for_a_check_and_draws_the_scheduler(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     main(["theory", "--only", "sigma2", "--n", "3", "--plot", str(tmp_path / "s.svg")])
-    page = capsys.readouterr().out
-    assert "σ2" in page
-    assert "exact" in page
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("sigma2"))
+    assert "σ2" in line
+    assert "exact" in line
     assert "random numbers (ranks)" in (tmp_path / "s.svg").read_text()
 
 
@@ -84,7 +84,16 @@ def test_bench_measures_each_agent_and_size(capsys: pytest.CaptureFixture[str]) 
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["list"], ["evaluate", "--help"], ["evaluate", "high", "--help"], ["replay", "--help"]]
+    "arguments",
+    [
+        ["--help"],
+        ["list"],
+        ["evaluate", "--help"],
+        ["evaluate", "high", "--help"],
+        ["pretrain", "tiny", "--help"],
+        ["theory", "--help"],
+        ["__complete", "driftformer evaluate high --agents "],
+    ],
 )
 def test_help_and_list_come_without_torch(arguments: list[str]) -> None:
     """That is what makes them answer within a second."""
@@ -114,13 +123,21 @@ assert not heavy, heavy
         ("evaluate high --runs", "--runs needs a value; see driftformer evaluate high --help"),
         ("evaluate high --prior unifrom", "--prior: there is no 'unifrom'; did you mean 'uniform'?"),
         ("evaluate", "name one of stationary, low, high"),
-        ("", "name one of list, evaluate, sweep"),
+        ("run", "command: there is no 'run'; did you mean 'show run'?"),
+        ("High", "command: there is no 'High'; did you mean 'evaluate high'?"),
+        ("show run High", "environment: there is no 'High'; did you mean 'high'?"),
+        ("show run high --agnet linucb", "there is no option --agnet; did you mean --agent?"),
+        ("evaluate high --agents LinUCB", "agent: there is no 'LinUCB'; did you mean 'linucb'?"),
+        ("evaluate high --agents Sliding_Window_LinUCB", "did you mean 'sliding-window-linucb'?"),
+        ("--agents linucb", "command: there is no '--agents'; choose from bakeoff, bench"),
         ("evaluate high low", "'low' is one word too many; see driftformer evaluate --help"),
         ("evaluate high --changes 3", "there is no option --changes; see driftformer evaluate --help"),
         ("evaluate high --workrs 3", "there is no option --workrs; did you mean --workers?"),
         ("show run hihg", "environment: there is no 'hihg'; did you mean 'high'?"),
         ("show scedule", "picture: there is no 'scedule'; did you mean 'schedule'?"),
-        ("pretrain", "recipe and --out must be given; see driftformer pretrain --help"),
+        ("pretrain", "--out must be given; see driftformer pretrain --help"),
+        ("pretrain --out x", "name one of low, high, high-master-linucb"),
+        ("pretrain tiny", "--out must be given; see driftformer pretrain --help"),
         ("pretrain tinny --out x", "recipe: there is no 'tinny'; did you mean 'tiny'?"),
         ("pretrain tiny --out x --laeyrs 3", "there is no option --laeyrs; did you mean --layers?"),
         ("pretrain tiny --out x --tokens 0", "tokens is 0; give a whole number of at least 1"),

@@ -14,12 +14,13 @@ import torch
 import tyro
 
 from driftformer.cli import main
-from driftformer.commands import COMMANDS
 from driftformer.commands import list as listing
 from driftformer.commands.tables import new_table
+from driftformer.commands.theory import NAMES
 from driftformer.environments.registry import PRESETS
 from driftformer.policies import shipped
 from driftformer.pretraining.recipes import RECIPES, Recipe
+from driftformer.theory.checks import CHECKS
 
 
 @pytest.fixture
@@ -35,21 +36,6 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return asked
 
 
-def test_every_command_explains_itself_with_an_example(capsys: pytest.CaptureFixture[str]) -> None:
-    for name in COMMANDS:
-        with pytest.raises(SystemExit):
-            main([name, "--help"])
-        assert name == "list" or f"    driftformer {name}" in capsys.readouterr().out
-
-
-def test_the_overview_has_one_line_for_each_command(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["--help"])
-    page = capsys.readouterr().out
-    assert all(f"• {name} " in page for name in COMMANDS)
-    assert "For example" not in page
-
-
 def test_pretrain_without_options_trains_the_recipe_as_it_is(trained: dict[str, Any], tmp_path: Path) -> None:
     main(["pretrain", "tiny", "--out", str(tmp_path)])
     assert trained["recipe"] == RECIPES["tiny"]
@@ -63,13 +49,24 @@ def test_pretrain_takes_every_setting_of_a_recipe_but_what_makes_it_that_recipe(
     main(["pretrain", "tiny", *options.split(), "--out", str(tmp_path)])
     changes = {"layers": 3, "form": "paper", "rate": 0.5, "start": "cosine", "tuning_sharpen": 3.0, "seed": 7}
     assert trained["recipe"] == dataclasses.replace(RECIPES["tiny"], **changes)
-    with pytest.raises(SystemExit):
-        main(["pretrain", "--help"])
+    main(["pretrain", "tiny", "--help"])
     page = capsys.readouterr().out
     for field in dataclasses.fields(Recipe):
         hidden = field.name in ("name", "summary", "behaviours")
         assert (f"--{field.name.replace('_', '-')} " in page) is not hidden
     assert "GPT-2, or the ReLU transformer" in page  # the text under Recipe.backbone
+
+
+def test_the_help_of_a_recipe_shows_its_own_values(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    for name in ("tiny", "drift"):
+        main(["pretrain", name, "--help"])
+        page = capsys.readouterr().out
+        assert f"Width D. (default: {RECIPES[name].width})" in page
+        assert f"Gradient steps on labels. (default: {RECIPES[name].steps})" in page
+        assert "None" not in page
 
 
 def test_pretrain_takes_only_the_forms_there_are(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -116,11 +113,22 @@ def test_the_report_names_a_folder_of_figures_only_if_it_is_there(
     assert capsys.readouterr().out.strip().endswith(f"figures: {tmp_path / 'figures'}")
 
 
-def test_list_breaks_no_name_at_80_columns(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_list_breaks_no_name_and_no_option_at_80_columns(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     main(["list"])
-    starts = {line.split("  ")[0] for line in capsys.readouterr().out.splitlines()}
-    assert {*PRESETS, *RECIPES, *(f"policy:{name}" for name in shipped())} <= starts
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert {*PRESETS, *RECIPES, *(f"policy:{name}" for name in shipped())} <= {line.split("  ")[0] for line in lines}
+    assert any("--order shuffled" in line for line in lines)
+
+
+def test_list_lists_what_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["list", "policies", "agents"])
+    page = capsys.readouterr().out
+    assert page.index("policy:drift") < page.index("linucb  ")
+    assert "seasonal" not in page
 
 
 def test_list_shows_presets_that_share_no_option_with_the_others(
@@ -137,10 +145,10 @@ def test_list_shows_presets_that_share_no_option_with_the_others(
     monkeypatch.setattr(listing, "PRESETS", PRESETS | {"clicks": Clicks})
     main(["list"])
     lines = capsys.readouterr().out.splitlines()
-    (clicks,) = (line for line in lines if line.startswith("clicks"))
+    (place,) = (place for place, line in enumerate(lines) if line.startswith("clicks"))
     (linear,) = (line for line in lines if "--dim 32" in line)
-    assert "Clicks [0 or 1] from a file." in clicks
-    assert "--file …  --means 0.2 0.8" in clicks
+    assert "Clicks [0 or 1] from a file." in lines[place]
+    assert "--file …  --means 0.2 0.8" in lines[place + 1]
     assert linear.startswith("Environments, all with the options --horizon 1000")
 
 
@@ -149,6 +157,25 @@ def test_tables_print_brackets_as_they_are(capsys: pytest.CaptureFixture[str]) -
 
     show(new_table("rewards", ("name", "interval"), [("a", "[bold]")]))
     assert "[bold]" in capsys.readouterr().out
+
+
+def test_the_names_of_the_checks_are_those_that_help_shows() -> None:
+    assert tuple(CHECKS) == NAMES
+
+
+def test_theory_tells_sizes_and_errors_only_when_asked(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    main(["theory", "--only", "sizes", "--n", "3"])
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("sizes"))
+    assert len(line) <= 80
+    assert line.rstrip().endswith("…")  # its verdict is a long one
+    main(["theory", "--only", "sizes", "--n", "3", "--verbose"])
+    told = [
+        line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith("  ") and line[2] != " "
+    ]
+    assert told == ["statement", "built", "size", "error", "verdict"]
 
 
 def test_errors_are_still_reported_by_a_tyro_without_our_hook(

@@ -1,13 +1,14 @@
 """The commands of `driftformer`: each is a frozen dataclass whose texts are the help, and what `run` does.
 
 Importing them imports no torch, matplotlib or transformers, so that help answers at once: `run` imports what it needs.
-To add a command, write its file and name its class here.
+To add a command, write its file and name its class here, in the group under which the overview shows it.
 """
 
 from driftformer.commands.bakeoff import Bakeoff
 from driftformer.commands.bench import Bench
 from driftformer.commands.choose import Choose
 from driftformer.commands.collect import Collect
+from driftformer.commands.completion import Completion
 from driftformer.commands.evaluate import Evaluate
 from driftformer.commands.export import Export
 from driftformer.commands.leaderboard import Leaderboard
@@ -21,24 +22,11 @@ from driftformer.commands.show import Show
 from driftformer.commands.sweep import Sweep
 from driftformer.commands.theory import Theory
 
-_KINDS = (
-    List,
-    Evaluate,
-    Sweep,
-    Report,
-    Leaderboard,
-    Choose,
-    Replay,
-    Bakeoff,
-    Reproduce,
-    Rates,
-    Theory,
-    Show,
-    Collect,
-    Pretrain,
-    Card,
-    Export,
-    Bench,
-)
+GROUPS: dict[str, tuple[type[Command], ...]] = {
+    "try": (List, Evaluate, Show, Choose, Replay),
+    "train": (Pretrain, Collect, Card, Export),
+    "study": (Sweep, Reproduce, Report, Leaderboard, Bakeoff, Rates, Theory),
+    "set up": (Completion, Bench),
+}
 
-COMMANDS: dict[str, type[Command]] = {kind.__name__.lower(): kind for kind in _KINDS}
+COMMANDS: dict[str, type[Command]] = {kind.__name__.lower(): kind for kinds in GROUPS.values() for kind in kinds}

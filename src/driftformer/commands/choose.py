@@ -5,32 +5,32 @@ from typing import Annotated
 
 from tyro.conf import arg
 
-from driftformer.commands.options import Command, LogJson, OptionalFolder, Seed
+from driftformer.commands.options import Command, LogJson, OptionalFolder, Seed, Several
 from driftformer.commands.tables import show
 
 
 @dataclass(frozen=True)
 class Choose(Command):
-    """Play all sensible agents on your own data and say which to take.
+    """Find the agent to take for your own data.
 
     For example:
         driftformer choose --data clicks.parquet --target bought
         driftformer choose --data prices.csv --rewards low middle high
         driftformer choose --data phishing --horizon 500
 
-    Each row is a round, in the order of the file: the drift that is in the data is part of the test. An agent sees only
-    the reward of the arm it chose. Intervals are over 20 consecutive stretches of rounds.
+    All sensible agents play. Each row is a round, in the order of the file: the drift that is in the data is part of
+    the test. An agent sees only the reward of the arm it chose. Intervals are over 20 consecutive stretches of rounds.
     """
 
     data: Annotated[str, arg(metavar="FILE")]
     """A .csv or .parquet file, or a built-in table (see `driftformer evaluate table --help`)."""
-    target: str = ""
+    target: Annotated[str, arg(help_behavior_hint="")] = ""
     """The file's column of classes, which become the arms; the last one by default."""
-    rewards: tuple[str, ...] = ()
+    rewards: Several = ()
     """Columns of the file with the reward of each arm, instead of classes."""
-    drop: tuple[str, ...] = ()
+    drop: Several = ()
     """Columns of the file to leave out, such as ids and dates."""
-    agents: tuple[str, ...] = ()
+    agents: Several = ()
     """Agents to try; by default a dozen sensible ones."""
     horizon: int = 0
     """Rounds: only the first rows; 0 plays all."""

@@ -15,7 +15,7 @@ class Evaluate(Command):
     For example:
         driftformer evaluate high --agents linucb thompson oracle
         driftformer evaluate high --b 0.025 --runs 1000 --out runs/high --report
-        driftformer evaluate jumps --changes 8 --agents linucb@alpha=0.5 linucb@alpha=2
+        driftformer evaluate jumps --agents linucb@alpha=0.5 linucb@alpha=2
 
     All agents play the same problems, with the same arms and noise, so their differences are paired.
 

@@ -1,11 +1,12 @@
 """What commands have in common: the protocol, and the options that several of them take."""
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol, Union, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol, Union, get_args, get_type_hints
 
-from tyro.conf import Positional, arg, subcommand
+from tyro.conf import Positional, Suppress, arg, subcommand
 
 from driftformer.environments.presets import Preset
 from driftformer.environments.registry import PRESETS
@@ -33,12 +34,55 @@ def choices_of(field_type: Any) -> dict[str, type]:
     return {member.__metadata__[0]: member.__origin__ for member in named}
 
 
+@dataclass(frozen=True)
+class Option:
+    """One thing that a command takes."""
+
+    name: str
+    type: Any
+    positional: bool
+
+    @property
+    def flag(self) -> str:
+        return f"--{self.name.replace('_', '-')}"
+
+
+def options_of(kind: Any, words: Collection[str]) -> list[Option]:
+    """What a command takes, with the options of what the words choose."""
+    return [Option(name, of, Positional in _marks(of)) for name, of in _fields(kind, words) if not choices_of(of)]
+
+
+def pending(kind: Any, words: Collection[str]) -> dict[str, dict[str, type]]:
+    """The choices that the words leave open, by the name of their field."""
+    found = {name: choices_of(of) for name, of in _fields(kind, words)}
+    return {name: choices for name, choices in found.items() if choices and not set(choices) & set(words)}
+
+
+def _fields(kind: Any, words: Collection[str]) -> Iterator[tuple[str, Any]]:
+    """The fields of a dataclass, those of the dataclasses in it, and those of what the words choose."""
+    types = get_type_hints(kind, include_extras=True)
+    for field in dataclasses.fields(kind):
+        of = types[field.name]
+        if dataclasses.is_dataclass(of):
+            yield from _fields(of, words)
+        elif Suppress not in _marks(of):
+            yield field.name, of
+            for chosen in (choice for name, choice in choices_of(of).items() if name in words):
+                yield from _fields(chosen, words)
+
+
+def _marks(of: Any) -> tuple[Any, ...]:
+    return getattr(of, "__metadata__", ())
+
+
 if TYPE_CHECKING:
     Environment = Preset
 else:
     Environment = one_of(PRESETS)
 
-Name = Positional[str]
+Name = Annotated[Positional[str], arg(metavar="NAME")]
+Several = Annotated[tuple[str, ...], arg(help_behavior_hint="")]
+"""Words, by default none."""
 OptionalFile = Annotated[Path | None, arg(metavar="FILE", help_behavior_hint="(optional)")]
 OptionalFolder = Annotated[Path | None, arg(metavar="FOLDER", help_behavior_hint="(optional)")]
 Seed = Annotated[int, arg(help="Random seed. The same seed gives the same results.")]

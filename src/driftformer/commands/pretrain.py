@@ -2,33 +2,38 @@
 
 import math
 import os
-from dataclasses import dataclass, field, make_dataclass
+from dataclasses import dataclass, field, make_dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 from tyro.conf import Suppress, arg
 
-from driftformer.commands.options import Command, Device, LogJson, Name, OptionalFolder, Seed, Workers
-from driftformer.pretraining.recipes import Recipe, recipe_of
+from driftformer.commands.options import Command, Device, LogJson, Name, OptionalFolder, Seed, Workers, one_of
+from driftformer.pretraining.recipes import RECIPES, Recipe
 
 
-def _settings() -> Any:
-    """A recipe of which every value may be None, for the recipe's own: the options that change a recipe."""
-    fields = []
+def _as_options(recipe: Recipe) -> type[Recipe]:
+    """The recipe as a choice on the command line: its values are the defaults of options that change them."""
+    fields: list[tuple[str, Any, Any]] = []
     for name, kind in get_type_hints(Recipe).items():
-        values = [value for value in get_args(kind) or (kind,) if value is not type(None)]
-        metavar = "|".join(value if isinstance(value, str) else value.__name__.upper() for value in values)
-        hidden = name in ("name", "summary", "behaviours")  # these make it that recipe
-        option = Suppress if hidden else arg(metavar=metavar, help_behavior_hint="")
-        fields.append((name, Annotated[kind | None, option], field(default=None)))
-    unchecked = {"__post_init__": lambda self: None, "__doc__": "Settings that replace those of the recipe."}
-    return make_dataclass("Settings", fields, bases=(Recipe,), namespace=unchecked, frozen=True, kw_only=True)
+        value = getattr(recipe, name)
+        option = Suppress if name in _FIXED else arg()
+        if name == "start" and value is None:
+            option = arg(metavar="STR", help_behavior_hint="(default: none)")
+        default = field(default_factory=partial(dict, value)) if isinstance(value, dict) else value
+        fields.append((name, Annotated[kind, option], default))
+    text = {"__doc__": f"{recipe.summary[0].upper()}{recipe.summary[1:]}."}
+    return make_dataclass("Settings", fields, bases=(Recipe,), namespace=text, frozen=True, kw_only=True)
 
+
+_FIXED = ("name", "summary", "behaviours")
+"""What makes it that recipe."""
 
 if TYPE_CHECKING:
     Settings = Recipe
 else:
-    Settings = _settings()
+    Settings = one_of({name: _as_options(recipe) for name, recipe in RECIPES.items()})
 
 
 @dataclass(frozen=True)
@@ -37,21 +42,21 @@ class Pretrain(Command):
 
     For example:
         driftformer pretrain tiny --out runs/tiny
-        driftformer pretrain cosine --layers 4 --device cuda --out runs/small-cosine
+        driftformer pretrain tiny --help
+        driftformer pretrain cosine --layers 4 --device cuda --out runs/small
 
-    A recipe fixes all settings; options change some of them. `driftformer list` shows the recipes. A policy first
-    learns from labels and then, in some recipes, from its own regret.
+    A recipe fixes all settings, and its help shows their values; options change some of them. A policy first learns
+    from labels and then, in some recipes, from its own regret.
 
     Training can be stopped at any time: the same command resumes from the last saved state. OUT/best is the policy with
     the lowest regret or, when the labels are those of another agent, the latest one. Play it as an agent:
         driftformer evaluate high --agents linucb policy:runs/tiny/best
     """
 
-    recipe: Name
-    """Name of the recipe."""
+    recipe: Settings
+    """The recipe; `driftformer pretrain tiny --help` shows the settings of one."""
     out: Path
     """Folder for the state, the log, TensorBoard files and the best policy."""
-    settings: Settings
     data: OptionalFolder = None
     """Folder of `driftformer collect`. Without it, trajectories are generated as they are needed."""
     device: Device = "cpu"
@@ -67,8 +72,7 @@ class Pretrain(Command):
         from driftformer.pretraining.run import train
         from driftformer.simulation.rollout import check_device
 
-        changes = {name: value for name, value in vars(self.settings).items() if value is not None}
-        recipe = recipe_of(self.recipe, **changes)
+        recipe = replace(RECIPES[self.recipe.name], **vars(self.recipe))
         check_device(self.device)
         options = {name: vars(self)[name] for name in ("out", "device", "max_minutes", "evaluate_every", "data")}
         with TrainingProgress(recipe.name) as bar:

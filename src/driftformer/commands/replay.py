@@ -11,17 +11,17 @@ from driftformer.commands.tables import show
 
 @dataclass(frozen=True)
 class Replay(Command):
-    """Estimate from a log of decisions what agents would have earned.
+    """Judge agents by a log of decisions.
 
     For example:
         driftformer replay log.parquet
-        driftformer replay log.parquet --agents linucb@alpha=0.25 discounted-linucb@gamma=0.99 policy:drift
+        driftformer replay log.parquet --agents linucb@alpha=0.25 policy:drift
         driftformer replay clicks.csv --uniform --scale
 
-    A log has a row for each round, and these columns: round, in ascending order; arm, the one that was played, numbered
-    from 0; reward; propensity, the probability with which that arm was drawn; and either features (a list of numbers
-    for each arm), context (one list of numbers), or neither. The column offered, which may be left out, lists the arms
-    that could be played. In CSV, lists are written as JSON.
+    It estimates what agents would have earned. A log has a row for each round, and these columns: round, in ascending
+    order; arm, the one that was played, numbered from 0; reward; propensity, the probability with which that arm was
+    drawn; and either features (a list of numbers for each arm), context (one list of numbers), or neither. The column
+    offered, which may be left out, lists the arms that could be played. In CSV, lists are written as JSON.
 
     Each agent is judged by replay, which asks how it would do in service and needs a log that drew its arms uniformly;
     and by ips, snips and dr, which weigh the choices it would make after learning from the log so far. Where the log

@@ -13,7 +13,7 @@ from driftformer.commands.options import Command
 
 @dataclass(frozen=True)
 class Report(Command):
-    """Write a page about stored results: who wins, by how much, and everything behind it.
+    """Write a page about results: who wins, and by how much.
 
     For example:
         driftformer report runs/high

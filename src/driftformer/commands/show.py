@@ -102,7 +102,7 @@ class Show(Command):
 
     For example:
         driftformer show schedule --n 4 --seed 3
-        driftformer show run jumps --agent master-linucb@test_scale=0.01 --out run.svg
+        driftformer show run jumps --agent master-linucb --out run.svg
     """
 
     picture: Picture

@@ -16,13 +16,13 @@ class Sweep(Command):
 
     For example:
         driftformer sweep --environment high --vary b=0,0.01,0.018
-        driftformer sweep --environment jumps --vary changes=1,4,16 --vary agent.alpha=0.5,1,2
+        driftformer sweep --environment jumps --vary agent.alpha=0.5,1,2
         driftformer sweep --grid grid.yaml --workers 8 --out runs/grid
 
     Options that vary are those of the environment (see `driftformer evaluate high --help`) or, after "agent.", those of
     agents (see `driftformer list`). Agents without such an option are played once. An option with a single value is
     set, not varied. A file has the same words:
-        {environment: high, agents: [linucb], vary: {b: [0, 0.01], agent.alpha: [1, 2]}, runs: 200}
+        {environment: high, agents: [linucb], vary: {b: [0, 0.01]}, runs: 200}
 
     OUT/table.parquet has one row per cell and agent: the settings, regret_mean, regret_stderr, a 95% interval, runs and
     rounds_per_cpu_second. Run the command again with more values, and only the new cells are computed.

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+
+from driftformer.evaluation.fitting import terminal
 
 
 def new_table(title: str, columns: Iterable[str], rows: Iterable[Sequence[str]]) -> Table:
@@ -20,7 +21,7 @@ def new_table(title: str, columns: Iterable[str], rows: Iterable[Sequence[str]])
 
 def show(*tables: Table | str) -> None:
     """Print to the terminal, in its width."""
-    Console().print(*tables, sep="\n")
+    terminal().print(*tables, sep="\n", crop=False)
 
 
 def show_result(result: Any) -> None:

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table as Grid
 
@@ -24,6 +23,7 @@ from driftformer.agents.registry import POLICY, make_agent
 from driftformer.environments.table import Table
 from driftformer.errors import InputError, require_count
 from driftformer.evaluation.evaluate import evaluate
+from driftformer.evaluation.fitting import FittingTable
 from driftformer.evaluation.paired import Interval, bootstrapped, stretches
 from driftformer.simulation.rollout import Array
 from driftformer.storage.files import write_json
@@ -107,17 +107,11 @@ class Choice:
 
     def render(self) -> Grid:
         caption = "score: 0 = random, 100 = the best arm of every round; less than the first: reward a round, "
-        grid = Grid(
-            title=f"\n{self.description}",
-            caption=caption + f"95% interval over {STRETCHES} stretches of rounds",
-            title_justify="left",
-            caption_justify="left",
-            box=SIMPLE_HEAD,
-            pad_edge=False,
-        )
-        grid.add_column("agent", overflow="fold")
+        caption += f"95% interval over {STRETCHES} stretches of rounds"
+        grid = FittingTable(f"\n{self.description}", spared=("reward", "less than the first"), notes={"": caption})
+        grid.add_column("agent")
         for heading in ("reward", "score", "less than the first"):
-            grid.add_column(heading, justify="right", no_wrap=True)
+            grid.add_column(heading, justify="right")
         for row in self.standings:
             gap = row.behind
             told = "" if row is self.best else f"{gap.mean:.3g} [{gap.low:.3g}, {gap.high:.3g}]"

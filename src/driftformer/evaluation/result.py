@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
 from driftformer.errors import InputError, require_choice
 from driftformer.evaluation.comparison import Comparison, compare
+from driftformer.evaluation.fitting import FittingTable
 from driftformer.evaluation.frames import Library, Of, to_dataframe, write_parquet
 from driftformer.simulation.numbers import number, with_error
 from driftformer.simulation.rollout import Array
@@ -96,20 +96,19 @@ def render(summary: Summary, timing: Mapping[str, Mapping[str, float]]) -> Table
     """A table, the best agent first, with paired differences to the best agent without privileges."""
     agents, ranking = summary.agents, summary.ranking
     reference = next((name for name in ranking if not agents[name].privileged), ranking[0])
-    caption = ["± standard error; std between runs; speed in rounds per CPU-second; lower regret is better"]
-    caption += [f"difference from {reference} on the same problems"] if len(agents) > 1 else []
-    caption += ["* knows what no real agent can"] if any(row.privileged for row in agents.values()) else []
-    table = Table(
-        title=f"\n{summary.title}",
-        caption="; ".join(caption),
-        title_justify="left",
-        caption_justify="left",
-        box=SIMPLE_HEAD,
-        pad_edge=False,
-    )
-    table.add_column("agent", overflow="fold")
+    caption = {
+        "dynamic regret": "± standard error",
+        "std": "std between runs",
+        "speed": "speed in rounds per CPU-second",
+        "": "lower regret is better",
+        "difference (95%)": f"difference from {reference} on the same problems" if len(agents) > 1 else "",
+        "agent": "* knows what no real agent can" if any(row.privileged for row in agents.values()) else "",
+    }
+    notes = {heading: note for heading, note in caption.items() if note}
+    table = FittingTable(f"\n{summary.title}", spared=("speed", "std", "difference (95%)"), notes=notes)
+    table.add_column("agent")
     for heading in ("dynamic regret", "std", "difference (95%)", "speed"):
-        table.add_column(heading, justify="right", no_wrap=True)
+        table.add_column(heading, justify="right")
     for name in ranking:
         row = agents[name]
         table.add_row(

@@ -6,12 +6,12 @@ import io
 import math
 from dataclasses import dataclass
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from driftformer.errors import shown
+from driftformer.evaluation.fitting import FittingTable
 from driftformer.logs.estimators import Estimate
 
 _NAMED = 8
@@ -56,16 +56,12 @@ def render(found: Replay) -> Table:
     if found.ignored:
         more = ", …" if len(found.ignored) > _NAMED else ""
         known += f"; ignored columns: {', '.join(map(shown, found.ignored[:_NAMED]))}{more}"
-    table = Table(
-        title=escape(f"\n{found.label}: {found.rounds:,} rounds, {found.arms} arms, {how}\n{known}"),
-        title_justify="left",
-        box=SIMPLE_HEAD,
-        pad_edge=False,
-    )
-    table.add_column("agent", overflow="fold")
-    table.add_column("estimate", no_wrap=True)
+    title = escape(f"\n{found.label}: {found.rounds:,} rounds, {found.arms} arms, {how}\n{known}")
+    table = FittingTable(title, spared=("samples", "95% interval"))
+    for heading in ("agent", "estimate"):
+        table.add_column(heading)
     for heading in ("value", "95% interval", "samples"):
-        table.add_column(heading, justify="right", no_wrap=True)
+        table.add_column(heading, justify="right")
     everything = {"the log itself": {"mean": found.itself}}
     everything |= dict(sorted(found.agents.items(), key=lambda item: -_worth(item[1])))
     errors = [of.stderr for estimates in everything.values() for of in estimates.values() if of.stderr is not None]

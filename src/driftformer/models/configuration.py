@@ -8,7 +8,7 @@ from transformers import PreTrainedConfig
 
 from driftformer.errors import InputError, require_choice, require_count
 
-Form = Literal["paper", "pointer", "query"]
+Form = Literal["paper", "pointer", "query", "tabular"]
 Backbone = Literal["gpt2", "relu"]
 
 

@@ -33,7 +33,9 @@ def _claim(found: Verdict) -> tuple[str, ...]:
 
 def _finding(rule: str, found: Finding) -> str:
     one = found.comparison
-    if rule == "near":
+    if rule == "earns":
+        text = f"{one.agent} earns {found.value:.2f} [{found.low:.2f}, {found.high:.2f}] × {one.rival}"
+    elif rule == "near":
         text = f"{found.value:.0%} [{found.low:.0%}, {found.high:.0%}] of the way"
     else:
         text = f"{one.agent} − {one.rival}: {signed(found.value)} [{signed(found.low)}, {signed(found.high)}]"

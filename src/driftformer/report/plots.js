@@ -300,6 +300,25 @@ function runOfMaster(run) {
   }];
 }
 
+function runOfMDP(run) {
+  const line = (values, name, agent, dash) => ({
+    x: run.episodes, y: values, type: "scatter", mode: "lines", name, line: { width: 1.5, color: tone(agent), dash },
+    hovertemplate: `episode %{x:.0f}: ${name} %{y:.3g}<extra></extra>`,
+  });
+  const { first, stages, states } = run.path;
+  const path = {
+    x: states.map((_, place) => first + place / stages), y: states, type: "scatter", mode: "lines+markers", xaxis: "x2", yaxis: "y2",
+    line: { shape: "hv", width: 1, color: tone(run.agent) }, marker: { size: 4 }, hovertemplate: "episode %{x:.1f}: state %{y}<extra></extra>",
+  };
+  const last = first + states.length / stages;
+  return [[line(run.optimum, "optimum", "optimal", "dot"), line(run.earned, "earned", run.agent), path], {
+    yaxis: { domain: [0.56, 1], title: { text: "reward of an episode" }, rangemode: "tozero" },
+    yaxis2: { domain: [0, 0.36], title: { text: "state" }, dtick: 1 },
+    xaxis: { anchor: "y", title: { text: "episode" } },
+    xaxis2: { anchor: "y2", title: { text: "episodes around the first change" }, range: [first, last] },
+  }];
+}
+
 function marks(rounds) {
   return (rounds ?? []).map((t) => ({
     type: "line", x0: t + 0.5, x1: t + 0.5, yref: "paper", y0: 0, y1: 1,
@@ -315,9 +334,10 @@ function drawRuns(place, figure) {
   function draw() {
     const run = figure.runs[select.value];
     document.getElementById("single-run-caption").textContent = run.caption;
-    const [traces, axes] = run.kind === "policy" ? runOfPolicy(run) : runOfMaster(run);
-    const shapes = marks(run.restarts);
-    shown(div, `${run.title}. ${run.caption}`, traces, { ...axes, shapes, xaxis: { title: { text: "round" }, anchor: "y2", range: [0.5, traces[0].x.length + 0.5] } });
+    const [traces, axes] = { policy: runOfPolicy, master: runOfMaster, mdp: runOfMDP }[run.kind](run);
+    const shapes = marks(run.restarts ?? run.changes);
+    const rounds = { title: { text: "round" }, anchor: "y2", range: [0.5, traces[0].x.length + 0.5] };
+    shown(div, `${run.title}. ${run.caption}`, traces, { xaxis: rounds, ...axes, shapes });
   }
   select.addEventListener("change", draw);
   return draw;

@@ -23,12 +23,12 @@ from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from driftformer.environments.registry import make_env
 from driftformer.errors import InputError
 from driftformer.evaluation.evaluate import Plan, Task, compute
+from driftformer.evaluation.fitting import FittingTable
 from driftformer.evaluation.progress import Progress, rounds_by_agent
 from driftformer.plots import sweeps as figures
 from driftformer.simulation.engines import Engine, opened
@@ -182,9 +182,9 @@ def render(grid: Grid, rows: list[Row]) -> Table:
     """The rows as a table to read; of many, those with the lowest regret."""
     most = sorted(rows, key=lambda row: float(row["regret_mean"]))[:_SHOWN] if len(rows) > _SHOWN else rows
     title = f"{grid.environment}, {rows[0]['runs']} runs" + (f", best {_SHOWN} of {len(rows):,}" * (most is not rows))
-    table = Table(title=f"\n{title}", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    table = FittingTable(f"\n{title}", spared=("rounds/CPU-s", "95% interval"))
     for name in [*grid.varied, "agent", "regret", "95% interval", "rounds/CPU-s"]:
-        table.add_column(name.removeprefix(OPTION), overflow="fold", justify="left" if name == "agent" else "right")
+        table.add_column(name.removeprefix(OPTION), justify="left" if name == "agent" else "right")
     for row in most:
         cells = ["–" if row[name] is None else str(row[name]) for name in grid.varied]
         interval = "" if row["regret_low"] is None else f"[{number(row['regret_low'])}, {number(row['regret_high'])}]"
