@@ -111,6 +111,8 @@ def test_the_same_world_of_two_seeds_or_sizes_is_refused_in_a_line(
         read_worlds([folder / "high", tmp_path / "seeded"])
     with pytest.raises(InputError, match="are the same world with runs 64 and 65"):
         read_worlds([folder / "high", tmp_path / "larger"])
+    with pytest.raises(InputError, match="folders is empty; name at least one"):
+        read_worlds([])
     for wrong, message in ((tmp_path / "none", "which is not there"), (tmp_path / "seeded" / "chunks", "no finished")):
         with pytest.raises(SystemExit):
             main(["leaderboard", str(wrong)])

@@ -2,14 +2,16 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from tyro.conf import Positional
+from rich.markup import escape
+from tyro.conf import Positional, arg
 
 from driftformer.commands.options import Command, OptionalFolder
-from driftformer.commands.tables import new_table, show
+from driftformer.commands.tables import show
+from driftformer.evaluation.fitting import FittingTable
 
-_WORLDS = 3
-"""Columns of single worlds; with more, 80 columns would break names."""
+_NOTES = {"agent": "* knows what no real agent can", "first better (95%)": "how likely the first agent does better"}
 
 
 @dataclass(frozen=True)
@@ -21,15 +23,15 @@ class Leaderboard(Command):
         driftformer leaderboard runs/reproduce --out runs/board
         driftformer leaderboard runs/high runs/low --against oracle
 
-    FOLDERS are those of `driftformer evaluate`, or hold such folders. Each score is 0 for random play and 100 for the
-    best arm of every round in the same world, so that worlds can be compared; `random` must have played them all.
-    The order is that of interquartile means over all problems, with stratified bootstrap intervals (Agarwal et al.
+    Each FOLDER is that of `driftformer evaluate`, or holds such folders. Scores are 0 for random play and 100 for the
+    best arm of every round in the same world, so that worlds can be compared; `random` must have played them all. The
+    order is that of interquartile means over all problems, with stratified bootstrap intervals (Agarwal and others,
     2021). An agent that did not play every world has no place in it.
     """
 
-    folders: Positional[tuple[Path, ...]]
+    folders: Annotated[Positional[tuple[Path, ...]], arg(metavar="FOLDER", help_behavior_hint="(required)")] = ()
     """Folders with results."""
-    against: str = ""
+    against: Annotated[str, arg(metavar="AGENT", help_behavior_hint="(optional)")] = ""
     """An agent whose regret is 100 instead of zero regret, such as oracle."""
     out: OptionalFolder = None
     """Folder for leaderboard.png, .svg and .json. Without it, the board is only printed."""
@@ -40,13 +42,13 @@ class Leaderboard(Command):
         from driftformer.storage.files import write_json
 
         board = boards.leaderboard(boards.read_worlds(self.folders), self.against)
-        worlds = len(board.worlds) if len(board.worlds) <= _WORLDS else 0
-        heads = ("agent", "score (95%)", "first better", *map(str, range(1, worlds + 1)))
-        table = new_table(f"Scores: 0 is {CHANCE}, 100 {board.top}", heads, boards.rows(board, worlds))
-        for column in table.columns:
-            column.no_wrap = True
+        heads = ("agent", "score (95%)", "first better (95%)", *map(str, range(1, len(board.worlds) + 1)))
+        table = FittingTable(f"\nScores: 0 is {CHANCE}, 100 {board.top}", (*reversed(heads[3:]), heads[2]), _NOTES)
+        for place, head in enumerate(heads):
+            table.add_column(head, justify="right" if place > 1 else "left")
+        for row in boards.rows(board):
+            table.add_row(*map(escape, row))
         show(table)
-        print("\n* knows what no real agent can; first better: the probability that the first agent does better")
         for place, world in enumerate(board.worlds, 1):
             print(f"{place}: {world.title} ({world.description}; {world.runs:,} problems)")
         print(f"\n{boards.verdict(board)} {boards.evidence(board)}".replace("`", ""))

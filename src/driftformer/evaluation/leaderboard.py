@@ -156,6 +156,8 @@ def _joined(one: World, other: World) -> World:
 
 def read_worlds(folders: Sequence[Path]) -> list[World]:
     """The worlds in some folders: evaluations, or folders that hold evaluations."""
+    if not folders:
+        raise InputError("folders is empty; name at least one, the --out of an evaluation")
     paths = [path for folder in folders for path in _evaluations(folder)]
     above = Path(os.path.commonpath([path.parent.absolute() for path in paths]))
     if len(paths) == 1:
@@ -209,9 +211,9 @@ def written(interval: Interval) -> str:
     return f"{interval.mean:.1f} [{interval.low:.1f}, {interval.high:.1f}]"
 
 
-def rows(board: Leaderboard, worlds: int) -> list[list[str]]:
-    """An agent in each row: its score, how likely the first is better, and its scores in the first few worlds."""
-    titles = [world.title for world in board.worlds[:worlds]]
+def rows(board: Leaderboard) -> list[list[str]]:
+    """An agent in each row: its score, how likely the first is better, and its score in each world."""
+    titles = [world.title for world in board.worlds]
     lines = []
     for one in board.standings:
         overall = written(one.overall) if one.overall else f"{len(one.means)} of {len(board.worlds)} worlds"

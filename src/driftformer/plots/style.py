@@ -1,7 +1,7 @@
 """One look for every figure: the same agent has the same colour in all of them.
 
-The colours are from the palettes of Okabe and Ito and of Tol, which colour-blind readers can tell apart; agents that
-share a colour differ in line style.
+The colours are from the palettes of Okabe and Ito, of Tol and of IBM, which colour-blind readers can tell apart; agents
+that share a colour differ in line style.
 """
 
 from __future__ import annotations
@@ -43,6 +43,13 @@ COLOURS: dict[str, str] = {
     "policy:drift": "#D55E00",
     "policy:mdp": "#D55E00",
     "discounted-thompson": "#B8860B",
+    "adaptive-linucb": "#785EF0",
+    "ucb": "#DC267F",
+    "kl-ucb": "#44AA99",
+    "glr-kl-ucb": "#AA4499",
+    "discounted-ucb": "#661100",
+    "sliding-window-ucb": "#56B4E9",
+    "beta-thompson": "#B8860B",
     "sliding window": "#CC6677",
     "discounted thompson": "#B8860B",
     "change-point-oracle": "#000000",
@@ -55,7 +62,7 @@ COLOURS: dict[str, str] = {
     "oracle": "#000000",
     "optimal": "#000000",
 }
-_OTHERS = ("#D55E00", "#56B4E9", "#999933", "#009E73", "#CC79A7")
+_OTHERS = ("#648FFF", "#DC267F", "#8A5A44", "#7A8B00", "#17838F")
 _STYLES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (8, 2)), (0, (1, 3)), (0, (5, 1, 1, 1, 1, 1)), (0, (10, 3, 2, 3)))
 
 _LEADER: dict[str, Any] = {"arrowstyle": "-", "linewidth": 0.7, "shrinkA": 0, "shrinkB": 0, "relpos": (0, 0.5)}

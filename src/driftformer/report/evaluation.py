@@ -16,8 +16,9 @@ from driftformer.report.page import Page, Section
 from driftformer.report.worlds import about, curves, privileged_in, rounded, table_of
 from driftformer.simulation.summary import Summary, read_summary
 
-REGRET = """<b>Dynamic regret</b> is the total reward lost relative to the best arm of each round: zero is perfect. All
-agents play the same problems, with the same arms and noise, so that their differences are paired."""
+REGRET = """<b>Dynamic regret</b> is the total reward lost relative to the best arm of each round, or the best action
+where there are states: zero is perfect. All agents play the same problems, with the same arms and noise, so that their
+differences are paired."""
 
 
 _SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
