@@ -20,6 +20,9 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from multiprocessing.context import ForkProcess
+from multiprocessing.queues import SimpleQueue
 from pathlib import Path
 from types import ModuleType
 
@@ -46,7 +49,7 @@ class _Edited(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     ) -> importlib.machinery.ModuleSpec | None:
         if fullname != self._module:
             return None
-        return importlib.util.spec_from_file_location(fullname, self._path, loader=self)  # type: ignore[arg-type]
+        return importlib.util.spec_from_file_location(fullname, self._path, loader=self)
 
     def exec_module(self, module: ModuleType) -> None:
         exec(compile(self._source, str(self._path), "exec"), module.__dict__)
@@ -66,10 +69,10 @@ class _FirstFailure:
             self.name = f"import of {report.nodeid}"
 
 
-def noticed(mutant: Mutant) -> str:
+def noticed(mutant: Mutant, source: str) -> str:
     """What notices a mutant; to be called in a process of its own."""
     torch.set_num_threads(1)
-    sys.meta_path.insert(0, _Edited(mutant.module, mutant.source(), PACKAGE / mutant.file))
+    sys.meta_path.insert(0, _Edited(mutant.module, source, PACKAGE / mutant.file))
     sys.path.insert(0, str(PACKAGE.parent))
     checks, tests = NOTICED_BY[mutant.file]
     try:
@@ -86,31 +89,49 @@ def noticed(mutant: Mutant) -> str:
     return SURVIVES if code == 0 else f"test: {failure.name or code}"
 
 
-def _report(mutant: Mutant, answers: multiprocessing.Queue[str]) -> None:
+def _report(mutant: Mutant, source: str, answers: SimpleQueue[str]) -> None:
     with Path("/dev/null").open("w") as nowhere:
         sys.stdout = sys.stderr = nowhere
-        answers.put(noticed(mutant))
+        answers.put(noticed(mutant, source))
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A mutant in a process of its own."""
+
+    mutant: Mutant
+    process: ForkProcess
+    answers: SimpleQueue[str]
+    began: float
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.began
+
+    def answer(self) -> str | None:
+        """What noticed the mutant; None while nobody knows."""
+        if self.process.is_alive() and self.seconds < PATIENCE:
+            return None
+        if self.process.is_alive():
+            self.process.kill()
+            return "does not end"
+        return self.answers.get() if not self.answers.empty() else f"dies with {self.process.exitcode}"
 
 
 def run(chosen: Sequence[Mutant], workers: int) -> Iterator[tuple[Mutant, str, float]]:
     """Each mutant with what noticed it and the seconds that took, as they end."""
     context = multiprocessing.get_context("fork")
-    waiting, working = list(chosen), dict[Mutant, tuple[multiprocessing.process.BaseProcess, object, float]]()
+    waiting, working = [(mutant, mutant.source()) for mutant in chosen], list[_Job]()
     while waiting or working:
         while waiting and len(working) < workers:
-            mutant, answers = waiting.pop(0), context.Queue()
-            process = context.Process(target=_report, args=(mutant, answers))
+            (mutant, source), answers = waiting.pop(0), context.SimpleQueue()
+            process = context.Process(target=_report, args=(mutant, source, answers))
             process.start()
-            working[mutant] = (process, answers, time.monotonic())
-        for mutant, (process, answers, began) in list(working.items()):
-            spent = time.monotonic() - began
-            if process.is_alive() and spent < PATIENCE:
-                continue
-            ended = not process.is_alive()
-            process.kill()
-            answer = answers.get() if ended and not answers.empty() else "does not end"  # type: ignore[attr-defined]
-            del working[mutant]
-            yield mutant, answer, spent
+            working.append(_Job(mutant, process, answers, time.monotonic()))
+        for job in list(working):
+            if (answer := job.answer()) is not None:
+                working.remove(job)
+                yield job.mutant, answer, job.seconds
         time.sleep(0.05)
 
 
@@ -136,8 +157,6 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
     chosen = [mutant for mutant in mutants() if options.only in (None, mutant.file)]
-    for mutant in chosen:
-        mutant.source()
     console, found = Console(soft_wrap=True), dict[Mutant, str]()
     faulty = [mutant for mutant in chosen if not mutant.equivalent]
     for mutant, answer, seconds in run(faulty, options.workers):

@@ -51,3 +51,11 @@ def test_a_small_sweep_runs_is_stored_and_only_fits_again(tmp_path: Path, monkey
 def test_a_horizon_too_short_for_the_sweep_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="longest is 50; give a whole number of at least 10000"):
         rates.measure_rates(tmp_path, longest=50)
+
+
+def test_definition_1_grows_in_proportion_to_the_path() -> None:
+    """With two arms of two features and w* of length one, so exponents are the same along either axis."""
+    points = rates.sweeps(10_000)[-1].points
+    shares = [rates.definition_1(point.preset) / point.value for point in points]
+    assert max(shares) < 1.05 * min(shares)
+    assert 0.5 < shares[0] < 1.0

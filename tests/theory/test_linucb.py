@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from types import SimpleNamespace
 from typing import cast
 
@@ -11,7 +12,7 @@ import torch
 from driftformer.agents.base import ProblemShape
 from driftformer.problem import Observation
 from driftformer.randomness import Stream
-from driftformer.theory import linucb
+from driftformer.theory import linucb, regression
 from driftformer.theory.soft import draw_by_softmax
 
 
@@ -25,6 +26,28 @@ def test_the_network_is_soft_linucb(d: int) -> None:
 
 def test_sixty_steps_are_enough_for_four_dimensions_and_sixty_four_rounds() -> None:
     assert linucb.largest_error(linucb.SoftLinUCB(d=4), 60, pieces=128, problems=1) < 0.01
+
+
+@pytest.mark.parametrize("steps", [1, 2, 5, 20])
+def test_the_recurrence_is_chebyshevs(steps: int) -> None:
+    """No polynomial of that degree leaves less of the error: 1/T_k((high + low)/(high − low)) at worst."""
+    low, high = 0.02, 4.0
+    eigenvalues = torch.linspace(low, high, 2001, dtype=torch.double)
+    solution = direction = torch.zeros_like(eigenvalues)
+    for beta, alpha in regression.chebyshev(low, high, steps):
+        direction = 1 - eigenvalues * solution + beta * direction
+        solution = solution + alpha * direction
+    best = 1 / math.cosh(steps * math.acosh((high + low) / (high - low)))
+    assert float((1 - eigenvalues * solution).abs().max()) == pytest.approx(best, rel=1e-9)
+
+
+@pytest.mark.parametrize("error", [1e-2, 1e-6])
+def test_as_many_steps_as_an_error_needs(error: float) -> None:
+    low, high = regression.spectrum(1.0, 3, 100)
+    assert (low, high) == (0.01, 4.0)
+    steps = regression.steps_for(error, 1.0, 3, 100)
+    left = [1 / math.cosh(count * math.acosh((high + low) / (high - low))) for count in (steps - 2, steps)]
+    assert left[1] <= error < left[0]
 
 
 def test_the_width_of_the_confidence_bound_needs_pieces() -> None:

@@ -5,6 +5,9 @@ and the number J of segments where w* ~ N(0, I) jumps; over the horizon and the 
 turns steadily in the plane (a random walk of given path length ends up closer to its start the longer it takes). Agents
 that need a window get the one that theory derives from T and J or Δ, which nobody knows in practice. An exponent is the
 slope of ln(regret) against ln(T), ln(J) or ln(Δ), with a bootstrap interval over runs.
+
+The path length is Σ‖w_t − w_{t+1}‖₂. The paper's Δ is Definition 1's, the sum of the largest changes of an offered
+arm's mean reward; it is stored beside the path (`amounts`). The two are proportional here, so exponents are the same.
 """
 
 from __future__ import annotations
@@ -12,10 +15,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from driftformer.environments.nonstationarity import nonstationarity
 from driftformer.environments.presets import Jumps, Preset, Walk
 from driftformer.errors import InputError, require_count
 from driftformer.storage.files import write_json
@@ -86,6 +90,11 @@ def _agents(horizon: int, theory: float) -> dict[str, str]:
     }
 
 
+def definition_1(preset: Preset) -> float:
+    """Δ of Definition 1, the mean of a chunk of problems."""
+    return float(nonstationarity(preset.build()).amount().mean())
+
+
 @dataclass(frozen=True)
 class Exponent:
     """Regret ∝ value^slope, with a 95% interval."""
@@ -135,7 +144,7 @@ def measure_rates(
     with opened(engine, workers) as crew:
         compute_missing(list(plans.values()), crew, "rates", out, every[0].name)
     found: dict[str, dict[str, Exponent]] = {}
-    record = {}
+    record: dict[str, dict[str, Any]] = {}
     for sweep in every:
         values = [point.value for point in sweep.points]
         finals = [plans[sweep.name, value].finish().finals for value in values]
@@ -144,6 +153,8 @@ def measure_rates(
         means = {agent: [float(final.mean()) for final in regret] for agent, regret in regrets.items()}
         agents = {agent: {**vars(fitted), "regret": means[agent]} for agent, fitted in exponents.items()}
         record[sweep.name] = {"axis": sweep.axis, "values": values, "expected": sweep.expected, "agents": agents}
+        if sweep.axis == "Δ":
+            record[sweep.name]["amounts"] = [definition_1(point.preset) for point in sweep.points]
     write_json(out / "rates.json", record)
     for suffix in ("png", "svg"):
         draw_rates(record, out / f"rates.{suffix}")

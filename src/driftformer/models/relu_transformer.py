@@ -56,13 +56,16 @@ def causal(queries: int, keys: int, device: torch.device) -> Tensor:
 
 
 class ReLUTransformer(nn.Module):
-    """TF_θ with L layers."""
+    """TF_θ with L layers. After each, tokens longer than `clip` are cut to that norm; the paper's are not (None)."""
 
-    def __init__(self, width: int, heads: int, layers: int) -> None:
+    def __init__(self, width: int, heads: int, layers: int, clip: float | None = None) -> None:
         super().__init__()
+        self.clip = clip
         self.layers = nn.ModuleList(ReLULayer(width, heads, index) for index in range(layers))
 
     def forward(self, hidden: Tensor, visible: Tensor, cache: KeyValues | None) -> Tensor:
         for layer in self.layers:
             hidden = layer(hidden, visible, cache)
+            if self.clip is not None:
+                hidden = hidden * (self.clip / hidden.norm(dim=2, keepdim=True).clamp_min(self.clip))
         return hidden

@@ -4,10 +4,14 @@ It requires, in every round t with Δ_{[1,t]} ≤ ρ(t), that r̃_t ≥ min_{τ�
 r up to t is at most ρ(t) + Δ_{[1,t]}; both in a share of at least 1 − 1/T of the problems. We count problems, and how
 often the condition on Δ holds at all: where the world changes in every round, Δ soon exceeds ρ(t) and nothing is
 required any more.
+
+The assumption speaks of r̃ and rewards in [0, 1]. Rewards are therefore mapped there, the least and the largest that the
+agent met to 0 and 1, and r̃, best values and Δ with them; r̃ is cut off at 0 and 1.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -19,7 +23,6 @@ from driftformer.errors import InputError
 from driftformer.randomness import CHUNK, Randomness, one_thread
 from driftformer.simulation.rollout import rollout
 from driftformer.simulation.tape import lay_out
-from driftformer.theory.bounds import inverse_root
 
 
 @dataclass(frozen=True)
@@ -37,22 +40,29 @@ class AssumptionCounts:
         return self.both >= 1 - 1 / horizon
 
 
+def safe_alpha(d: int, rounds: int, noise: float, norm: float) -> float:
+    """LinUCB's α for which bounds hold in all rounds with probability 1 − 1/T (Abbasi-Yadkori et al. 2011), ridge 1."""
+    return noise * math.sqrt(d * math.log(1 + rounds / d) + 2 * math.log(rounds)) + norm
+
+
 @one_thread()
-def count_assumption(agent: str, environment: Environment) -> AssumptionCounts:
-    """Play an agent on a chunk of problems and count, for ρ(t) = 1/√t."""
+def count_assumption(agent: str, environment: Environment, c: float = 1.0) -> AssumptionCounts:
+    """Play an agent on a chunk of problems and count, for ρ(t) = c/√t."""
     played = rollout(environment, make_agent(agent), trajectories=True).trajectories
     assert played is not None
     if played.auxiliary_values is None:
         raise InputError(f"agent is '{agent}', which has no auxiliary value; choose one that learns")
     tape = lay_out(environment, Randomness(0))
-    best = tape.values.amax(dim=2).double()  # [B, T] r*
     changes = nonstationarity(environment, problems=CHUNK).changes
     amount = torch.cat([torch.zeros_like(changes[:, :1]), changes.cumsum(dim=1)], dim=1)  # [B, T] Δ_{[1,t]}
+    least, span = played.rewards.double().min(), played.rewards.double().max() - played.rewards.double().min()
+    rewards, auxiliary = ((values.double() - least) / span for values in (played.rewards, played.auxiliary_values))
+    best, amount = (tape.values.amax(dim=2).double() - least) / span, amount / span  # [B, T] r*
+    auxiliary = auxiliary.clamp(0, 1)  # r̃
     rounds = torch.arange(1, environment.horizon + 1, dtype=torch.double)
-    rates = torch.tensor([inverse_root(t) for t in range(1, environment.horizon + 1)], dtype=torch.double)
-    auxiliary = played.auxiliary_values.double()  # [B, T] r̃
-    average = (auxiliary - played.rewards.double()).cumsum(dim=1) / rounds
-    required = amount <= rates
+    rates = c * rounds.rsqrt()
+    average = (auxiliary - rewards).cumsum(dim=1) / rounds
+    required, share = amount <= rates, 1 - 1 / environment.horizon
     first = (auxiliary >= best.cummin(dim=1).values - amount) | ~required
     second = (average <= rates + amount) | ~required
     return AssumptionCounts(
@@ -60,5 +70,5 @@ def count_assumption(agent: str, environment: Environment) -> AssumptionCounts:
         optimistic=float(first.all(dim=1).double().mean()),
         regret=float(second.all(dim=1).double().mean()),
         both=float((first & second).all(dim=1).double().mean()),
-        scale=float(((average - amount) * rounds.sqrt()).amax(dim=1).quantile(1 - 1 / environment.horizon)),
+        scale=float(((average - amount) * rounds.sqrt()).amax(dim=1).quantile(share, interpolation="higher")),
     )

@@ -50,19 +50,28 @@ def regret_terms(
     rounds: int,
     stretches: float,
     amount: float,
-    trajectories: int,
+    trajectories: float,
     epsilon: float,
     arms: int,
     log_cover: float,
+    log_ratio: float | None = None,
 ) -> Terms:
-    """T_comp, T_aprx and T_algo of `thm-regret-w-op` with probability 0.95, with R at its bound e^{εT}."""
-    ratio = distribution_ratio_bound(epsilon, rounds)
+    """T_comp, T_aprx and T_algo of `thm-regret-w-op` with probability 0.95.
+
+    log R is at its bound εT unless it is given, as measured for a policy.
+    """
+    ratio = distribution_ratio_bound(epsilon, rounds) if log_ratio is None else math.exp(log_ratio)
     learned = math.sqrt((log_cover + math.log(rounds / 0.05)) / trajectories)
     return Terms(
         comp=rounds**2 * math.sqrt(ratio) * (learned + math.sqrt(epsilon)),
         aprx=epsilon * arms * rounds,
         algo=algorithm_regret(rounds, stretches, amount),
     )
+
+
+def exponent(function: Callable[[float], float], at: float) -> float:
+    """The power with which a function grows: log₂ of its ratio when the argument doubles."""
+    return math.log2(function(2 * at) / function(at))
 
 
 def corollary(rounds: int) -> tuple[float, float]:
@@ -75,18 +84,26 @@ def parameters(size: Sizes) -> int:
     return size.layers * (3 * size.heads * size.width**2 + 2 * size.width * size.hidden)
 
 
-def log_covering_number(size: Sizes, radius: float, largest: float = 1.0) -> float:
-    """log N_Θ(radius) by the Lipschitz argument of Lin et al. (2024, after Bai et al. 2023).
+def log_lipschitz(size: Sizes, largest: float) -> float:
+    """ln of L·B_H^{L−1}·B_Θ, with B_H = (1+B²)(1+B²R³), B_Θ = BR(1+BR²+B³R²) (Lin et al. 2024, after Bai et al. 2023).
 
-    TF is Lipschitz in θ with constant L·B_H^{L−1}·B_Θ, B_H = (1+B²)(1+B²R³), B_Θ = BR(1+BR²+B³R²), for |||θ||| ≤ B and
-    tokens of norm at most R. A ball of that many dimensions then has a cover of (1 + 2B·Lip/radius)^dimensions.
+    For |||θ||| ≤ B the output of the transformer moves at most so many times as far as θ, provided that every hidden
+    token has a norm of at most R. Their transformer clips tokens at R after each layer; that of Section 2.2 does not,
+    and without clipping the claim is false: `coverings.py` has a counterexample.
     """
-    require_real("radius", radius, 0.0, above=True)
     bound = size.norm
     grown = (1 + bound**2) * (1 + bound**2 * largest**3)
     first = bound * largest * (1 + bound * largest**2 + bound**3 * largest**2)
-    log_lipschitz = math.log(size.layers) + (size.layers - 1) * math.log(grown) + math.log(first)
-    exponent = log_lipschitz + math.log(2 * bound / radius)
+    return math.log(size.layers) + (size.layers - 1) * math.log(grown) + math.log(first)
+
+
+def log_covering_number(size: Sizes, radius: float, largest: float = 1.0) -> float:
+    """log N_Θ(radius) by that Lipschitz constant, for transformers whose tokens are clipped at R = `largest`.
+
+    A ball of so many dimensions as θ has numbers is covered by (1 + 2B·Lip/radius)^dimensions smaller ones.
+    """
+    require_real("radius", radius, 0.0, above=True)
+    exponent = log_lipschitz(size, largest) + math.log(2 * size.norm / radius)
     return parameters(size) * (exponent + math.log1p(math.exp(-exponent)))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
@@ -119,7 +121,8 @@ def check_restart(scale: Scale) -> Found:
     layer = testing.restart(layout, layout.unit("reward"), 100.0)
     size = f"{layer.hidden} hidden; {len(testing.reset_places(layout))} entries"
     expected = testing.exact_restart(tokens, gates, layout)
-    return _exactly(layer, tokens, expected, "entries times a gate", size, "; D' = 4(4(n+1)+3)")
+    found = _exactly(layer, tokens, expected, "entries times a gate", size, "; D' = 4(4(n+1)+3)")
+    return replace(found, holds=found.holds and len(testing.printed_diagonal(layout)) == layout.claimed)
 
 
 @checked("TEST, U_t (def-test, Algorithm 2)", "–", "0 as k→∞")

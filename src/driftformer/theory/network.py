@@ -135,9 +135,9 @@ def slope_changes(knots: Tensor, values: Tensor) -> Tensor:
     return torch.cat([slopes[:1], slopes.diff()])
 
 
-def build(layers: Sequence[Layer], width: int) -> ReLUTransformer:
-    """The transformer with these weights."""
-    network, known = ReLUTransformer(width, 1, 0), dict[int, tuple[int, Tensor, Tensor]]()
+def build(layers: Sequence[Layer], width: int, clip: float | None = None) -> ReLUTransformer:
+    """The transformer with these weights; with `clip`, tokens are cut to that norm after each layer."""
+    network, known = ReLUTransformer(width, 1, 0, clip), dict[int, tuple[int, Tensor, Tensor]]()
     network.layers.extend(_layer(layer, width, index, known) for index, layer in enumerate(layers))
     return network.requires_grad_(False)
 
@@ -179,9 +179,9 @@ def run(network: ReLUTransformer, tokens: Tensor) -> Tensor:
     return output
 
 
-def apply(layers: Sequence[Layer], tokens: Tensor) -> Tensor:
+def apply(layers: Sequence[Layer], tokens: Tensor, clip: float | None = None) -> Tensor:
     """The same, straight from a list of layers."""
-    return run(build(layers, tokens.shape[2]), tokens)
+    return run(build(layers, tokens.shape[2], clip), tokens)
 
 
 def sizes(layers: Sequence[Layer]) -> Sizes:

@@ -176,6 +176,19 @@ def answer(column: Tensor, network: NonContinuous, arm: Tensor, given: Problems,
     column[:, at["played"]] = torch.nn.functional.one_hot(arm, given.features.shape[2]).double()
 
 
+def largest_token(network: NonContinuous) -> float:
+    """R: the largest norm of a token after any layer, in the first rounds of one problem and at the last position."""
+    given, sizes = problems(network, [0]), network.memory.sizes
+    matrix = Matrix(network, network.memory.tokens(given.noise, given.features, {}))
+    matrix.skip(sizes.tokens - 1)
+    hidden, largest = matrix.columns[:, -1:], 0.0
+    visible = torch.ones(1, 1, 1, sizes.tokens, dtype=torch.bool)
+    for layer in network.transformer.layers:
+        hidden = layer(hidden, visible, matrix)
+        largest = max(largest, float(hidden.norm(dim=2).max()))
+    return largest
+
+
 def play_with_agent(network: NonContinuous, given: Problems, coins: Tensor) -> Played:
     """The same problems as the MASTER agent plays them with these coins."""
     batch, horizon, arms, dim = given.features.shape

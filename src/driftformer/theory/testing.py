@@ -107,13 +107,18 @@ def reset_places(layout: Layout) -> list[int]:
     return by_order + [layout.place(name) for name in RESET_SHARED]
 
 
+def printed_diagonal(layout: Layout) -> list[int]:
+    """The diagonal of `def-test-matrix` where a test fails."""
+    return ([1] * (layout.d + 1) + [0] * 4) * (layout.n + 1) + [1, 1, 0, 0, 0]
+
+
 def exact_restart(tokens: Tensor, gate: Tensor, layout: Layout) -> Tensor:
     """T·h with the diagonal of `def-test-matrix` as it is printed, for a gate `[B, T]` that is 1 where tests pass.
 
     It counts places and knows no names, so that it cannot share a mistake with `reset_places`; entries that the text
     does not list stay as they are.
     """
-    printed = ([1] * (layout.d + 1) + [0] * 4) * (layout.n + 1) + [1, 1, 0, 0, 0]
+    printed = printed_diagonal(layout)
     preserved = torch.tensor(printed + [1] * (layout.width - len(printed)), dtype=torch.bool)
     return torch.where(preserved, tokens, tokens * gate.unsqueeze(-1))
 
