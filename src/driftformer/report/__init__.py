@@ -10,13 +10,14 @@ import json
 from importlib import resources
 from pathlib import Path
 
-from plotly.offline import get_plotlyjs
-
-from driftformer.errors import InputError
+from driftformer.errors import InputError, brought_by
 from driftformer.report import sections
 from driftformer.report.content import Content
 from driftformer.report.payload import build_payload
 from driftformer.storage.files import write_atomically
+
+with brought_by("report"):
+    from plotly.offline import get_plotlyjs
 
 REPORT = "report.html"
 

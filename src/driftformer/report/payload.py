@@ -7,7 +7,7 @@ from typing import Any
 from driftformer.experiments import EXPERIMENTS
 from driftformer.experiments.base import Case, Experiment
 from driftformer.experiments.claims import ORACLE
-from driftformer.experiments.run_trainings import REFERENCES
+from driftformer.experiments.trainings import REFERENCES
 from driftformer.plots.style import colour_of
 from driftformer.report.content import Content
 from driftformer.simulation.numbers import number
