@@ -21,12 +21,13 @@ lint: .venv/dev ## style, types and the order of the rooms
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: .venv/bench ## compare speed with other libraries and update docs/benchmarks.md
+bench: .venv/bench .venv/rlberry ## compare speed with other libraries and update docs/benchmarks.md
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.precision --write
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.compare --write
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.policies --write
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.online --write
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.karmed --write
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.mdp --rlberry .venv/rlberry/bin/python --write
 
 bakeoff: .venv/bench ## compare agents on real tables and update docs/bakeoff.md
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.bakeoff --write
@@ -51,3 +52,8 @@ clean: ## remove the virtual environment and all caches, but no results
 	@echo "installing what '$*' needs …"
 	@$(PIP) --editable '.[$*]'
 	@touch $@
+
+.venv/rlberry: .venv/core
+	@echo "setting up rlberry apart, with the eighty packages it brings …"
+	@$(PYTHON) -m venv .venv/rlberry
+	@.venv/rlberry/bin/python -m pip install --quiet --disable-pip-version-check rlberry==0.7.3 rlberry-scool==0.7.3

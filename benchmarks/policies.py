@@ -22,6 +22,7 @@ import driftformer as df
 from benchmarks.compare import cpu_seconds, ours, put
 from driftformer.agents.incontext import InContext
 from driftformer.models.query import QueryPolicy
+from driftformer.models.tabular import TabularPolicy
 from driftformer.policies import shipped
 from driftformer.pretraining.dataset import collect_dataset
 from driftformer.pretraining.play import play
@@ -35,6 +36,7 @@ HORIZON, RUNS = 200, 200
 def cached(agent: InContext) -> float:
     """CPU-seconds per trajectory of all problems in one batch, the policy and its rewards alone."""
     policy = agent.network(torch.device("cpu"))
+    assert not isinstance(policy, TabularPolicy), "High is a bandit"
     problems = lay_out(df.make_env("high", horizon=HORIZON), Randomness(0, size=RUNS))
     greedy, free = torch.zeros_like(problems.values), torch.full((RUNS, HORIZON), -1.0)
 

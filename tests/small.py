@@ -10,6 +10,8 @@ from driftformer.environments.registry import PRESETS
 
 
 def small(name: str, **sizes: Any) -> Any:
-    """A named environment with those of the given options that it has."""
+    """A named environment with those of the given options that it has; an MDP has episodes of five steps."""
     known = {field.name for field in dataclasses.fields(PRESETS[name])}
+    if "episodes" in known and "horizon" in sizes:
+        sizes = {"episodes": sizes["horizon"] // 5, "stages": 5, "actions": sizes.get("arms", 2)} | sizes
     return df.make_env(name, **{option: value for option, value in sizes.items() if option in known})

@@ -13,7 +13,7 @@ from driftformer.agents.base import Privileged, ProblemShape
 from driftformer.agents.registry import AGENTS, BaseAgent, full_label, label, make_agent
 from driftformer.environments.registry import PRESETS
 from driftformer.errors import InputError
-from driftformer.problem import Observation, why_not
+from driftformer.problem import Observation, Traits, why_not
 from driftformer.randomness import CHUNK, Randomness
 from driftformer.simulation.rollout import rollout
 from tests.small import small
@@ -22,8 +22,10 @@ OURS = [name for name, preset in PRESETS.items() if preset.__module__.startswith
 SMALL = {"horizon": 60, "dim": 4, "arms": 3}  # the longest default window is 50
 USED_BY = {"b": {"change": "cosine"}, "budget": {"change": "walk"}, "width": {"change": "handover"}}
 USED_BY |= {(name, "changes"): {"change": "permute"} for name in ("table", "items")}
-USED_BY |= {("items", "noise"): {"pays": "linear"}}
+USED_BY |= {("items", "noise"): {"pays": "linear"}, "period": {"change": "cycle"}}
+USED_BY |= {("random-mdp", "every"): {"change": "walk"}}
 """Options that count only where another is set."""
+UP_TO_ONE = ("offered", "share", "success", "small", "gain")
 MODES = {env: ("fixed", "resampled") if hasattr(PRESETS[env], "arm_mode") else ("as it is",) for env in OURS}
 CASES = [(env, agent, mode) for env in OURS for agent in AGENTS for mode in MODES[env]]
 
@@ -68,16 +70,24 @@ def row_counts(state: object) -> list[int]:
 def test_ordinary_agent_learns_from_any_arm_and_keeps_problems_apart(agent: str) -> None:
     """Replaying other arms than it chose must work (experts relabel histories), and no problem may see another's."""
     player, randomness = make_agent(agent), Randomness(0)
+    for_mdps = why_not(player, Traits(one_hot=True, same_arms=True)) is not None
+    rounds = 60 if for_mdps else 20
     shape = ProblemShape(CHUNK, 60, 3, 4, torch.device("cpu"), torch.float32)
-    features, rewards = randomness.stream("x").symmetric(20, 3, 4), randomness.stream("r").uniform(20).round()
-    arms = (randomness.stream("a").uniform(20) * 3).long()
+    features, rewards = randomness.stream("x").symmetric(rounds, 3, 4), randomness.stream("r").uniform(rounds).round()
+    arms = (randomness.stream("a").uniform(rounds) * 3).long()
+    seen = [Observation(features[:, t].contiguous()) for t in range(rounds)]
+    if for_mdps:  # two states, episodes of two steps
+        shape = dataclasses.replace(shape, states=2, stages=2)
+        stages = (torch.arange(rounds) % 2).expand(CHUNK, -1)
+        states = (randomness.stream("s").uniform(rounds) * 2).long() * stages
+        seen = [dataclasses.replace(one, state=states[:, t], stage=stages[:, t]) for t, one in enumerate(seen)]
 
     def play(rewards: torch.Tensor) -> list[torch.Tensor]:
         state, rng, chosen = player.init(shape), Randomness(1).stream("agent"), []
-        for t in range(20):
-            arm, info = player.act(state, Observation(features[:, t].contiguous()), rng)
+        for t in range(rounds):
+            arm, info = player.act(state, seen[t], rng)
             chosen.append(arm)
-            state = player.update(state, Observation(features[:, t].contiguous()), arms[:, t], rewards[:, t], info)
+            state = player.update(state, seen[t], arms[:, t], rewards[:, t], info)
         assert all(rows == CHUNK for rows in row_counts(state)), "a state is tensors with one row per problem"
         return chosen
 
@@ -96,7 +106,7 @@ def test_environment_config_is_plain_data_that_tells_settings_apart(env: str) ->
     assert config["name"] == env
     for field in dataclasses.fields(PRESETS[env]):
         if isinstance(field.default, (int, float)):
-            other = 0.5 if field.name in ("offered", "share") else SMALL.get(field.name, field.default) + 1
+            other = 0.5 if field.name in UP_TO_ONE else SMALL.get(field.name, field.default) + 1
             change = USED_BY.get((env, field.name), USED_BY.get(field.name, {}))
             before, after = (small(env, **SMALL | change | more).config() for more in ({}, {field.name: other}))
             assert before != after, f"{field.name} is missing from the config"

@@ -42,7 +42,6 @@ def test_what_needs_an_extra_says_so_in_one_line(tmp_path: Path) -> None:
         "evaluate high --agents policy:drift --runs 3": "transformers is not installed; pip install DRIFT[policies]",
         "card drift --out X": "transformers is not installed; pip install DRIFT[policies]",
         "pretrain tiny --out X": "accelerate is not installed; pip install DRIFT[train]",
-        "report X": "plotly is not installed; pip install DRIFT[report]",
         "evaluate table --data digits": "data is digits, which comes with scikit-learn; pip install DRIFT[data]",
         "evaluate table --data phishing": "data is phishing, which comes with river; pip install DRIFT[data]",
         "evaluate high --engine ray": "engine is 'ray', but Ray is not installed; pip install DRIFT[ray], or use local",

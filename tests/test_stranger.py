@@ -21,6 +21,7 @@ from gymnasium.utils.env_checker import check_env
 
 import driftformer as df
 from driftformer.cli import main
+from driftformer.evaluation.leaderboard import leaderboard, read_worlds
 
 STATES = 3
 
@@ -182,6 +183,30 @@ def test_it_is_a_case_of_an_experiment_and_stands_in_the_report(
     regret = df.load_result(tmp_path / "clinics" / "ward").summary.agents["doctor"].regret_mean
     assert f"{regret:.1f}" in page
     assert (tmp_path / "figures" / "clinics.png").exists()
+
+
+REPORT_ELSEWHERE = """
+import sys
+from driftformer.cli import main
+from driftformer.agents.registry import AGENTS
+assert "doctor" not in AGENTS
+main(["report", sys.argv[1]])
+"""
+
+
+def test_its_results_are_reported_and_ranked_even_where_nobody_knows_it(tmp_path: Path) -> None:
+    """A colleague without the package gets the folder: a summary is all that a report and a board need."""
+    df.evaluate("clinic", AGENTS, runs=64, seed=1, out=tmp_path / "ward")
+    command = [sys.executable, "-c", REPORT_ELSEWHERE, str(tmp_path / "ward")]
+    done = subprocess.run(command, env=os.environ, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "ward" / "report.html").read_text()
+    assert "clinic: 4 treatments, 30 patients" in page
+    assert "an agent of another package; here with optimism=1" in page
+    board = leaderboard(read_worlds([tmp_path / "ward"]))
+    assert board.standings[0].agent == "optimal"
+    assert board.first is not None
+    assert board.first.agent in ("doctor", "doctor@optimism=1", "linucb")
 
 
 def test_workers_give_the_same_bits(tmp_path: Path) -> None:

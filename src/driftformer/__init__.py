@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from driftformer.agents.incontext import load_policy
     from driftformer.agents.registry import make_agent, register_agent
     from driftformer.environments.nonstationarity import nonstationarity
+    from driftformer.environments.own_mdp import mdp
     from driftformer.evaluation.choose import Choice, choose
     from driftformer.evaluation.evaluate import evaluate
     from driftformer.evaluation.result import Result, load_result
@@ -35,6 +36,7 @@ _WHERE = {
     "load_policy": "agents.incontext",
     "load_result": "evaluation.result",
     "make_agent": "agents.registry",
+    "mdp": "environments.own_mdp",
     "nonstationarity": "environments.nonstationarity",
     "register_agent": "agents.registry",
     "replay": "logs.replay",
@@ -54,6 +56,7 @@ __all__ = [
     "load_result",
     "make_agent",
     "make_env",
+    "mdp",
     "nonstationarity",
     "register_agent",
     "register_environment",

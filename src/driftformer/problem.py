@@ -93,7 +93,9 @@ class Traits:
     """Number of states, `Observation.state` being one of 0, 1, …; 0 where there are none."""
     stages: int = 0
     """Steps of an episode, `Observation.stage` being 0, 1, …, stages − 1, where what is played decides the next state;
-    0 for bandits. All problems of a batch begin their episodes together."""
+    0 for bandits. All problems of a batch begin their episodes together, and changes come between episodes only."""
+    stages_differ: bool = False
+    """The steps of an episode have rewards and transitions of their own."""
     unit_rewards: bool = False
     """Every reward lies in [0, 1], as the bonuses of some agents assume."""
 

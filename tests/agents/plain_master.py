@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from tests.plain import PlainRidge, linucb_bounds
 
 Vector = NDArray[np.float64]
 
@@ -21,7 +20,7 @@ class Instance:
     order: int
     start: int
     end: int
-    model: PlainRidge
+    model: Any
 
 
 @dataclass
@@ -41,16 +40,14 @@ class Log:
 
 def plain_master(
     horizon: int,
-    dim: int,
-    action_sets: Callable[[int], Vector],  # of round t, from 0
-    pull: Callable[[int, int], float],  # reward of an arm in round t
+    fresh: Callable[[], Any],  # a base agent that has seen nothing
+    play: Callable[[Any, int], tuple[int, float, float]],  # it plays round t, from 0, and learns: arm, r̃ and reward
     coins: Vector,  # [T, M] Unif[0,1)
-    alpha: float,
     test_scale: float,
     c1: float,
     c2: float,
 ) -> Log:
-    """Play LinUCB under MASTER with ρ(t) = c₁/√t + c₂/t."""
+    """Play a base agent under MASTER with ρ(t) = c₁/√t + c₂/t."""
 
     def rho(t: int) -> float:
         return c1 / math.sqrt(t) + c2 / t
@@ -69,15 +66,11 @@ def plain_master(
             tau = t - block_start
             for m in range(n, -1, -1):  # Algorithm 1
                 if tau % 2**m == 0 and coins[t, m] < rho(2**n) / rho(2**m):
-                    instances.append(Instance(m, tau, tau + 2**m - 1, PlainRidge(dim, ridge=1.0)))
+                    instances.append(Instance(m, tau, tau + 2**m - 1, fresh()))
             scheduled = [instance for instance in instances if instance.start <= tau <= instance.end]
             active = min(scheduled, key=lambda instance: instance.order)
-            arms = action_sets(t)
-            bounds = linucb_bounds(active.model, arms, alpha)
-            arm = int(bounds.argmax())
-            reward = pull(t, arm)
-            active.model.learn(arms[arm], reward)
-            hopes.append(float(bounds[arm]))
+            arm, hope, reward = play(active.model, t)
+            hopes.append(hope)
             rewards.append(reward)
             lowest = min(hopes)  # U_t
             first = max(

@@ -21,6 +21,7 @@ from driftformer.errors import InputError
 from driftformer.problem import Observation
 from driftformer.randomness import Randomness
 from tests.agents.plain_master import plain_master
+from tests.plain import PlainRidge, linucb_bounds
 
 
 def play(
@@ -54,16 +55,16 @@ def test_it_is_the_plain_algorithm_choice_by_choice(env: str, test_scale: float,
     coins = torch.stack([flips.uniform(horizon.bit_length()) for _ in range(horizon)], dim=1).numpy()  # [B, T, M]
     restarts = 0
     for b in range(problems):
+
+        def linucb(model: PlainRidge, t: int, b: int = b) -> tuple[int, float, float]:
+            arms, reward = rounds[t][0][b].numpy(), float(rounds[t][2][b])
+            bounds = linucb_bounds(model, arms, 0.8)
+            arm = int(bounds.argmax())
+            model.learn(arms[arm], reward)
+            return arm, float(bounds[arm]), reward
+
         log = plain_master(
-            horizon,
-            dim,
-            lambda t, b=b: rounds[t][0][b].numpy(),
-            lambda t, arm, b=b: float(rounds[t][2][b]),
-            coins[b],
-            alpha=0.8,
-            test_scale=test_scale,
-            c1=c1,
-            c2=c2,
+            horizon, lambda: PlainRidge(dim, ridge=1.0), linucb, coins[b], test_scale=test_scale, c1=c1, c2=c2
         )
         for t, (_, arm, _, info, state) in enumerate(rounds):
             happened = state.happened

@@ -25,7 +25,9 @@ from driftformer.problem import Observation, Traits, why_not
 from driftformer.randomness import Randomness, Stream
 from driftformer.simulation.tape import lay_out
 
+BANDIT = Traits(one_hot=True, same_arms=True)
 ORDINARY = [name for name, entry in AGENTS.items() if not entry.privileged and "." in str(entry.where)]
+FOR_MDPS = [name for name in [*ORDINARY, *ALIASES] if why_not(make_agent(name), BANDIT) is not None]
 DRAWN = [
     "random",
     "thompson",
@@ -36,9 +38,16 @@ DRAWN = [
     "policy",
     "restart@base=p",
 ]
-EVERY = [*ORDINARY, *ALIASES, "policy:drift", "policy:cosine", "policy:high", "restart@base=policy:drift"]
+PLAYING = [name for name in [*ORDINARY, *ALIASES] if name not in FOR_MDPS]
+EVERY = [*PLAYING, "policy:drift", "policy:cosine", "policy:high", "restart@base=policy:drift"]
 ARMS, DIM = 3, 4
 Array = np.ndarray
+
+
+@pytest.mark.parametrize("name", FOR_MDPS)
+def test_agents_for_mdps_are_refused_in_words(name: str) -> None:
+    with pytest.raises(InputError, match="cannot be put to work: it is made for MDPs and needs states and episodes"):
+        online(make_agent(name))
 
 
 def counts_arms(name: str) -> bool:
@@ -168,7 +177,7 @@ def test_every_agent_with_features_takes_raw_columns_and_more_or_fewer_arms(name
         service.act(np.full((2, DIM), np.inf))
 
 
-@pytest.mark.parametrize("name", [name for name in ORDINARY if name not in DRAWN])
+@pytest.mark.parametrize("name", [name for name in ORDINARY if name not in [*DRAWN, *FOR_MDPS]])
 def test_choices_are_those_of_the_batch_on_the_same_history(name: str) -> None:
     """Agents that draw nothing, in float64 as in a service: every one of 64 problems, a hundred rounds."""
     agent, rounds = make_agent(name), 100

@@ -165,7 +165,7 @@ assert not heavy, heavy
         ("evaluate high --device gpu", "device is 'gpu'; give cpu or cuda"),
         ("reproduce lwo", "experiment: there is no 'lwo'; did you mean 'low'?"),
         ("reproduce --scale huge", "scale: there is no 'huge'; choose from paper, quick"),
-        ("report nowhere", "folder nowhere has no reproduction.json; name the --out of `driftformer reproduce`"),
+        ("report nowhere", "folder is 'nowhere', which is not there; name the --out of"),
         ("theory --only sigma3", "check: there is no 'sigma3'; did you mean 'sigma"),
         ("replay log.parquet", "log is 'log.parquet', which cannot be read: No such file or directory"),
         ("replay", "log must be given; see driftformer replay --help"),

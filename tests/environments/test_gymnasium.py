@@ -5,6 +5,7 @@ from __future__ import annotations
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.spaces import Dict, Discrete
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 
@@ -15,8 +16,19 @@ from driftformer.environments.registry import PRESETS
 @pytest.mark.parametrize("name", PRESETS)
 @pytest.mark.filterwarnings("ignore:.*We recommend using a symmetric and normalized space.*")
 def test_gymnasiums_checker_accepts(name: str) -> None:
-    environment = gymnasium.make(f"driftformer/{name.capitalize()}-v0", horizon=20)
+    sizes = {"episodes": 6} if hasattr(PRESETS[name], "episodes") else {"horizon": 20}
+    environment = gymnasium.make(f"driftformer/{name.title().replace('-', '')}-v0", **sizes)
     check_env(environment.unwrapped)
+
+
+def test_an_mdp_is_seen_as_discrete_states_and_steps_alone_and_in_batches() -> None:
+    one = gymnasium.make("driftformer/Lock-v0", episodes=3)
+    assert one.observation_space == Dict({"state": Discrete(10), "stage": Discrete(5)})
+    many = gymnasium.make_vec("driftformer/Lock-v0", num_envs=4, episodes=2)
+    seen, _ = many.reset(seed=0)
+    assert many.observation_space.contains(seen)
+    stages = [many.step(np.zeros(4, np.int64))[0]["stage"].tolist() for _ in range(6)]
+    assert stages == [[stage] * 4 for stage in (1, 2, 3, 4, 0, 1)]
 
 
 def test_an_episode_is_truncated_after_its_horizon() -> None:

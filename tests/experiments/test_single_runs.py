@@ -10,7 +10,7 @@ import pytest
 
 import driftformer as df
 from driftformer.experiments.single_runs import SINGLE_RUNS, play
-from driftformer.report.content import caption
+from driftformer.report.single_runs import caption
 from driftformer.storage.files import read_json
 
 

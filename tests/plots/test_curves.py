@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 import driftformer as df
 from driftformer.errors import InputError
-from driftformer.plots.curves import Column, curves, draw_grid
-from driftformer.plots.style import looks_of
+from driftformer.plots.contrast import DARK, LIGHT, TEXT, contrast, seen_on
+from driftformer.plots.curves import Column, curves, draw_grid, fill
+from driftformer.plots.style import COLOURS, Picture, drawn, looks_of
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +44,7 @@ def test_several_evaluations_share_one_figure(result: df.Result, tmp_path: Path)
     columns = [Column(title, result.summary, ["random", "oracle"]) for title in ("left", "right")]
     draw_grid(columns, tmp_path / "grid.svg")
     page = (tmp_path / "grid.svg").read_text()
-    assert page.count("<!-- left (64 runs) -->") == page.count("<!-- right (64 runs) -->") == 1
+    assert page.count("<!-- left (64 problems) -->") == page.count("<!-- right (64 problems) -->") == 1
     assert page.count("<!-- oracle -->") == 1, "one legend for all"
     assert "<!-- linucb -->" not in page
 
@@ -70,3 +73,33 @@ def test_an_agent_has_the_same_colour_in_any_company() -> None:
 def test_an_ending_that_is_no_picture_is_refused(result: df.Result, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"whose suffix is not an image format; use \.png or \.svg"):
         result.plot(tmp_path / "regret.docx")
+
+
+def test_names_stand_at_the_ends_of_lines_in_their_order(result: df.Result) -> None:
+    with drawn((6.0, 4.0)) as figure:
+        fill(figure, result.summary)
+        figure.canvas.draw()
+    (axes,) = figure.axes
+    texts = [text for text in axes.texts if text.get_text().partition(" ")[0] in result.summary.agents]
+    assert len(texts) == len(result.summary.agents)
+    boxes = {text.get_text().partition(" ")[0]: Text.get_window_extent(text) for text in texts}
+    ranked = sorted(boxes, key=lambda name: boxes[name].y0)
+    assert ranked == result.summary.ranking
+    assert all(boxes[above].y0 > boxes[below].y0 + 5 for below, above in itertools.pairwise(ranked))
+
+
+def test_side_by_side_panels_of_one_world_share_their_scales(result: df.Result, tmp_path: Path) -> None:
+    seen: list[Figure] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Picture, "written", lambda figure, ending: seen.append(figure) or b"")
+        draw_grid([Column(name, result.summary, [name]) for name in ("random", "oracle")], tmp_path / "grid.png")
+    limits = [axes.get_ylim() for axes in seen[0].axes]
+    assert limits[0] == limits[1]
+    assert limits[2] == limits[3]
+
+
+@pytest.mark.parametrize("colour", [*COLOURS.values(), "#ffffff", "#000000"])
+@pytest.mark.parametrize("page", [LIGHT, DARK])
+def test_any_colour_can_be_made_to_stand_out(page: str, colour: str) -> None:
+    assert contrast(seen_on(page, colour, TEXT), page) >= TEXT
+    assert contrast("#ffffff", "#000000") == pytest.approx(21)

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+import driftformer as df
 from driftformer.cli import main
+from driftformer.simulation.changes import change_points
 
 
 @pytest.mark.parametrize(
@@ -41,3 +43,29 @@ def test_bad_input_is_refused(command: str, tmp_path: Path, capsys: pytest.Captu
     assert caught.value.code == 2
     assert len(capsys.readouterr().err.strip().splitlines()) == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_rounds_in_which_the_world_changes_are_marked(tmp_path: Path) -> None:
+    main(
+        [
+            *["show", "run", "jumps", "--horizon", "60", "--changes", "3", "--agent", "linucb", "--out"],
+            str(tmp_path / "run.svg"),
+        ]
+    )
+    assert "<!-- the world changes -->" in (tmp_path / "run.svg").read_text()
+    environment = df.make_env("jumps", horizon=60, changes=3)
+    seen = df.rollout(environment, "linucb", trajectories=True).trajectories
+    assert seen is not None
+    found = change_points(environment, seen.arms)
+    changes = df.nonstationarity(environment).changes[0]  # [T-1]
+    assert found == (changes.nonzero()[:, 0] + 2).tolist()
+    assert len(found) == 3
+    assert change_points(df.make_env("high", horizon=20), seen.arms[:, :20]) == [], "a cosine has no single rounds"
+
+
+def test_the_probabilities_of_a_policy_have_an_axis_of_their_own(tmp_path: Path) -> None:
+    for agent, own in (("policy:cosine", True), ("linucb", False)):
+        main([*f"show run high --horizon 20 --agent {agent} --out".split(), str(tmp_path / "run.svg")])
+        page = (tmp_path / "run.svg").read_text()
+        assert ("<!-- probability -->" in page) == own
+        assert ("reward expected" in page) == (not own)

@@ -11,18 +11,18 @@ import torch
 from driftformer.errors import InputError
 from driftformer.storage.files import read_json
 from driftformer.theory import save_checks, scheduler
-from driftformer.theory.checks import CHECKS, run_checks
+from driftformer.theory.checks import CHECKS, Scale, run_checks
 from driftformer.theory.network import Layer
 
 
-@pytest.mark.parametrize("name", [name for name in CHECKS if name not in ("noncontinuous", "linucb", "sizes")])
+@pytest.mark.parametrize("name", [name for name in CHECKS if name not in ("linucb", "sizes")])
 def test_every_check_ends_with_a_verdict_that_its_numbers_support(name: str) -> None:
-    assert "differs" not in run_checks([name], 2)[name].verdict
+    assert "differs" not in run_checks([name], Scale(2, problems=4))[name].verdict
 
 
 def test_a_construction_that_is_wrong_differs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scheduler, "sigma1", lambda layout: Layer())
-    assert run_checks(["sigma1"], 2)["sigma1"].verdict == "differs"
+    assert run_checks(["sigma1"], Scale(2))["sigma1"].verdict == "differs"
 
 
 @pytest.fixture
@@ -39,13 +39,13 @@ def test_checks_compute_with_one_thread_and_put_the_number_back(
     seen = []
     build = scheduler.sigma1
     monkeypatch.setattr(scheduler, "sigma1", lambda layout: seen.append(torch.get_num_threads()) or build(layout))
-    assert run_checks(["sigma1"], 2)["sigma1"].verdict == "exact"
+    assert run_checks(["sigma1"], Scale(2))["sigma1"].verdict == "exact"
     assert (seen, torch.get_num_threads()) == ([1], 2)
 
 
 def test_progress_hears_each_check_in_turn() -> None:
     heard: list[str] = []
-    rows = run_checks(["lemma", "sigma1"], 1, heard.append)
+    rows = run_checks(["lemma", "sigma1"], Scale(1), heard.append)
     assert list(rows) == heard == ["lemma", "sigma1"]
 
 
@@ -54,7 +54,7 @@ def test_progress_hears_each_check_in_turn() -> None:
 )
 def test_unknown_checks_and_sizes_are_refused(name: str, n: int, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        run_checks([name], n)
+        run_checks([name], Scale(n))
 
 
 def test_a_folder_keeps_what_it_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

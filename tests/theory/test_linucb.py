@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
+from types import SimpleNamespace
+from typing import cast
 
-from driftformer.agents.linucb import LinUCB
+import pytest
+import torch
+
+from driftformer.agents.base import ProblemShape
+from driftformer.problem import Observation
+from driftformer.randomness import Stream
 from driftformer.theory import linucb
-from driftformer.theory.noncontinuous import OneProblemAgent
+from driftformer.theory.soft import draw_by_softmax
 
 
 @pytest.mark.parametrize("d", [2, 3, 4])
@@ -28,12 +34,21 @@ def test_the_width_of_the_confidence_bound_needs_pieces() -> None:
 
 
 def test_the_reference_is_linucb_itself() -> None:
-    """Its largest probability is the arm that the agent would play."""
+    """The agent that is led along the same history gives every arm the same probability."""
     target = linucb.SoftLinUCB(d=3, rounds=20)
     features, arms, rewards = linucb.history(target, 0)
-    wanted = target.log_probabilities(features, arms, rewards).argmax(dim=1)
-    agent = OneProblemAgent(LinUCB(), features)
-    for t, offered in enumerate(features):
-        arm, info = agent.act(offered)
-        assert arm == int(wanted[t])
-        agent.update(offered, int(arms[t]), float(rewards[t]), info)
+    wanted, agent = target.log_probabilities(features, arms, rewards), target.agent
+    state = agent.init(ProblemShape(1, target.rounds, target.arms, target.d, features.device, features.dtype))
+    stream = cast(Stream, SimpleNamespace(uniform=lambda: torch.zeros(1, dtype=torch.double)))
+    for t in range(target.rounds):
+        observation = Observation(features[t : t + 1])
+        _, info = agent.act(state, observation, stream)
+        assert torch.allclose(info.log_probabilities[0], wanted[t], atol=1e-9)
+        state = agent.update(state, observation, arms[t : t + 1], rewards[t : t + 1], info)
+
+
+def test_a_softmax_draws_arms_as_often_as_it_says() -> None:
+    chances = torch.tensor([[0.1, 0.2, 0.7]], dtype=torch.double)
+    uniforms = (torch.arange(1000, dtype=torch.double) + 0.5) / 1000
+    arms = draw_by_softmax(chances.log().expand(1000, -1), uniforms)
+    assert torch.bincount(arms).tolist() == [100, 200, 700]

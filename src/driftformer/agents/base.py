@@ -31,6 +31,13 @@ class ProblemShape:
     states: int = 0
     stages: int = 0
     """Steps of an episode; 0 for bandits. The horizon is a number of steps, whole episodes of them."""
+    stages_differ: bool = False
+    """The steps of an episode have rewards and transitions of their own."""
+
+    @property
+    def episodes(self) -> int:
+        """Episodes of the horizon; in a bandit every round is one."""
+        return self.horizon // max(self.stages, 1)
 
 
 class Info(Protocol):

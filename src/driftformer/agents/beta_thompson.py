@@ -66,17 +66,17 @@ def sample_beta(a: Tensor, b: Tensor, rng: Stream) -> Tensor:
     return x / (x + y)
 
 
-def sample_gamma(shape: Tensor, rng: Stream) -> Tensor:
+def sample_gamma(shape: Tensor, rng: Stream, proposals: int = _PROPOSALS) -> Tensor:
     """Gamma variables of shapes `[B, N]`, each at least 1, by the rejection method of Marsaglia and Tsang (2000).
 
-    Always the same number of draws, `_PROPOSALS` for each variable; only the first are computed for all of them.
+    Always the same number of draws, so many `proposals` for each variable; only the first are computed for all of them.
     """
-    normal = rng.normal(_PROPOSALS, shape.shape[1]).to(shape.dtype)  # [B, P, N]
-    uniform = rng.uniform(_PROPOSALS, shape.shape[1]).to(shape.dtype)
+    normal = rng.normal(proposals, shape.shape[1]).to(shape.dtype)  # [B, P, N]
+    uniform = rng.uniform(proposals, shape.shape[1]).to(shape.dtype)
     d = shape - 1 / 3
     gamma, accepted = _propose(d, normal[:, 0], uniform[:, 0])
     gamma, again = gamma.view(-1), (~accepted).view(-1).nonzero().squeeze(1)
-    for proposal in range(1, _PROPOSALS):
+    for proposal in range(1, proposals):
         if not again.numel():
             break
         row, place = again // shape.shape[1], again % shape.shape[1]

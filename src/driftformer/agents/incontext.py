@@ -21,9 +21,12 @@ from driftformer.agents.registry import policy_options
 from driftformer.errors import InputError, require_choice, require_package, require_real
 from driftformer.models.bank import MOST_DIM, Bank, Prediction, empty, learn, predict, statistics
 from driftformer.models.context import Context, begin, next_logits, record
+from driftformer.models.ledger import Ledger, read
+from driftformer.models.ledger import empty as empty_ledger
+from driftformer.models.ledger import learn as learn_step
 from driftformer.models.sampling import standard_gumbel
 from driftformer.policies import PREFIX, digest_of, folder_of
-from driftformer.problem import Observation, pick
+from driftformer.problem import Observation, Traits, pick
 from driftformer.randomness import Stream
 
 if TYPE_CHECKING:
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from driftformer.models.configuration import PolicyConfig
     from driftformer.models.incontext import InContextPolicy
     from driftformer.models.query import QueryPolicy
+    from driftformer.models.tabular import TabularPolicy
 
 Mode = Literal["sample", "greedy"]
 
@@ -84,8 +88,20 @@ class InContext:
 
         return online(self, **options)
 
-    def init(self, shape: ProblemShape) -> Context | Bank:
+    @property
+    def episodic(self) -> bool:
+        """Whether it plays MDPs."""
+        return self.config.form == "tabular"
+
+    def why_not(self, traits: Traits) -> str | None:
+        return "it is made for MDPs with states and episodes" if self.episodic and not traits.stages else None
+
+    def init(self, shape: ProblemShape) -> Context | Bank | Ledger:
         config = self.config
+        if config.form == "tabular":
+            steps = shape.stages if shape.stages_differ else 1
+            like = torch.empty(0, device=shape.device, dtype=shape.dtype)
+            return empty_ledger(shape.batch, shape.states, shape.arms, shape.stages, steps, like)
         if config.form == "query":
             if shape.dim > MOST_DIM:
                 warnings.warn(
@@ -104,10 +120,14 @@ class InContext:
                 )
         return begin(self.model(shape.device, shape.dtype), shape.batch, shape.horizon)
 
-    def act(self, state: Context | Bank, observation: Observation, rng: Stream) -> tuple[Tensor, InContextInfo]:
+    def act(
+        self, state: Context | Bank | Ledger, observation: Observation, rng: Stream
+    ) -> tuple[Tensor, InContextInfo]:
         action_set, prediction = observation.action_set, None
         policy = self.network(action_set.device, action_set.dtype)
-        if isinstance(state, Bank):
+        if isinstance(state, Ledger):
+            logits = cast("TabularPolicy", policy)(read(state, *where(observation))).logits
+        elif isinstance(state, Bank):
             prediction = _predicted(state, observation)
             known = statistics(state, prediction, observation.offered)
             logits = cast("QueryPolicy", policy)(known, observation.offered).logits
@@ -128,9 +148,17 @@ class InContext:
         return info.values.exp()
 
     def update(
-        self, state: Context | Bank, observation: Observation, arm: Tensor, reward: Tensor, info: InContextInfo | None
-    ) -> Context | Bank:
+        self,
+        state: Context | Bank | Ledger,
+        observation: Observation,
+        arm: Tensor,
+        reward: Tensor,
+        info: InContextInfo | None,
+    ) -> Context | Bank | Ledger:
         """The state after a reward; without the info of the choice, a bank predicts these arms again."""
+        if isinstance(state, Ledger):
+            learn_step(state, *where(observation), arm, reward)
+            return state
         if isinstance(state, Bank):
             prediction = _predicted(state, observation) if info is None else info.prediction
             assert prediction is not None, "it was chosen by this bank"
@@ -138,6 +166,13 @@ class InContext:
             return state
         x = functional.pad(observation.features(arm), (0, state.x.shape[1] - observation.action_set.shape[2]))
         return record(state, x, arm, reward, torch.ones_like(reward))
+
+
+def where(observation: Observation) -> tuple[Tensor, int]:
+    """The present states of MDPs `[B]`, and the step of the episode, the same in all of them."""
+    assert observation.state is not None, "an MDP has states"
+    assert observation.stage is not None, "an MDP has episodes"
+    return observation.state, int(observation.stage[0])
 
 
 def _predicted(bank: Bank, observation: Observation) -> Prediction:

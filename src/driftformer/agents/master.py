@@ -5,7 +5,8 @@ at orders 0..n, and in each round the live instance of the lowest order acts and
 hoped for with what came; if one fails, everything begins again with a block of one round.
 
 All instances of all problems live in one bank, a base state with B·M rows; a round touches only the rows that are
-active or newly started. Every problem keeps its own time: its block, its round in it, its instances.
+active or newly started. Every problem keeps its own time: its block, its round in it, its instances. Where problems
+have episodes, a round is an episode (see `master_episodes`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ import torch
 from torch import Tensor
 
 from driftformer.agents.base import Agent, ProblemShape, check_base
+from driftformer.agents.episodes import stage_of
 from driftformer.agents.linucb import LinUCB
+from driftformer.agents.master_episodes import Episode, in_between, take_step
 from driftformer.agents.rows import join_rows, put_rows, restart, split_rows, take_rows
 from driftformer.agents.schedule import Schedule, check_rho, malg, schedule
 from driftformer.errors import require_real
@@ -41,6 +44,7 @@ class MasterState:
     earned: Tensor  # [B] sum of rewards over the block
     earned_before: Tensor  # [B, M] that sum when the order's instance started
     happened: Happened
+    episode: Episode | None = None  # the one in play
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,8 @@ class MasterInfo:
 class Master:
     """MASTER over any base agent that has an auxiliary value.
 
-    ρ(t) = c1/√t + c2/t; the tests use ρ̂(t) = 6(log₂T + 1)·ln T·ρ(t), times `test_scale`, with T the horizon.
+    ρ(t) = c1/√t + c2/t; the tests use ρ̂(t) = 6(log₂T + 1)·ln T·ρ(t), times `test_scale`, with T the horizon,
+    in episodes where there are any.
     """
 
     base: Agent = field(default_factory=LinUCB)
@@ -84,6 +89,7 @@ class Master:
     name: ClassVar[str] = "master"
     learns: ClassVar[bool] = True
     plans_ahead: ClassVar[bool] = True
+    episodic: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         require_real("c1", self.c1)
@@ -114,7 +120,7 @@ class Master:
         return 9 * self.rho_hat(instance, horizon), 3 * self.rho_hat(stretch, horizon)
 
     def init(self, shape: ProblemShape) -> MasterState:
-        orders = shape.horizon.bit_length()  # blocks of 1, 2, …, 2^(orders-1) rounds hold every horizon
+        orders = shape.episodes.bit_length()  # blocks of 1, 2, …, 2^(orders-1) rounds hold every horizon
         count = torch.zeros(shape.batch, dtype=torch.long, device=shape.device)
         total = count.double()
         by_order = total.unsqueeze(1).expand(-1, orders)
@@ -133,25 +139,43 @@ class Master:
         )
 
     def act(self, state: MasterState, observation: Observation, rng: Stream) -> tuple[Tensor, MasterInfo]:
+        playing = state.episode
+        now, rows, instance = (
+            self._activate(state, rng) if playing is None else (playing.schedule, playing.rows, playing.instance)
+        )
+        arm, info = self.base.act(instance, observation, rng)
+        return arm, MasterInfo(info.auxiliary_value, now, rows, instance, info)
+
+    def _activate(self, state: MasterState, rng: Stream) -> tuple[Schedule, Tensor, Any]:
+        """The schedule of the coming round, where its active instances stand in the bank, and their states."""
         batch, orders = state.live.shape
-        tables = self._tables(orders, state.shape.horizon, state.n.device)
+        tables = self._tables(orders, state.shape.episodes, state.n.device)
         coins = rng.uniform(orders)
         now = schedule(state.tau, state.live, coins, tables.lengths, tables.lengths, tables.probabilities[state.n])
         rows = torch.arange(batch, device=now.active.device) * orders + now.active
         instance = take_rows(join_rows(state.bank), rows)
-        instance = restart(instance, pick(now.started, now.active), self._fresh(state.shape))
-        arm, info = self.base.act(instance, observation, rng)
-        return arm, MasterInfo(info.auxiliary_value, now, rows, instance, info)
+        return now, rows, restart(instance, pick(now.started, now.active), self._fresh(state.shape))
 
     def update(
         self, state: MasterState, observation: Observation, arm: Tensor, reward: Tensor, info: MasterInfo
     ) -> MasterState:
-        now = info.schedule
-        bank = join_rows(state.bank)
-        restart(bank, now.started.flatten(), self._fresh(state.shape))
-        put_rows(bank, info.rows, self.base.update(info.instance, observation, arm, reward, info.base))
+        instance = self.base.update(info.instance, observation, arm, reward, info.base)
+        stages = state.shape.stages
+        if not stages:
+            return self._close(state, info, instance, info.auxiliary_value.double(), reward.double())
+        episode, stage = take_step(state.episode, info, instance, reward), stage_of(observation)
+        begins = (state.tau == 0) & (stage == 0)
+        if stage < stages - 1:
+            return replace(state, episode=episode, happened=in_between(state.happened, info, begins))
+        state = self._close(state, info, instance, episode.hope / stages, episode.earned / stages)
+        return replace(state, episode=None, happened=replace(state.happened, block=begins))
 
-        hope, paid = info.auxiliary_value.double(), reward.double()
+    def _close(self, state: MasterState, info: MasterInfo, instance: Any, hope: Tensor, paid: Tensor) -> MasterState:
+        """The end of a round whose active instances have become `instance`: bank, tests, perhaps a new block."""
+        now, bank = info.schedule, join_rows(state.bank)
+        restart(bank, now.started.flatten(), self._fresh(state.shape))
+        put_rows(bank, info.rows, instance)
+
         earned_before = torch.where(now.started, state.earned.unsqueeze(1), state.earned_before)
         earned, hoped = state.earned + paid, state.hoped + hope - paid
         lowest = torch.minimum(state.lowest, hope)
@@ -186,7 +210,7 @@ class Master:
         Test 1, at the end of an order-m instance: the average reward over its interval, all rounds of it, less U_t,
         against 9·ρ̂(2^m). Test 2, in every round: the block's average of r̃ − r against 3·ρ̂ of its length so far.
         """
-        tables = self._tables(now.live.shape[1], state.shape.horizon, lowest.device)
+        tables = self._tables(now.live.shape[1], state.shape.episodes, lowest.device)
         excess = earned / tables.lengths - lowest.unsqueeze(1)  # [B, M]
         first = (excess / (9 * tables.rho_hat)).masked_fill(~now.ending, -math.inf).amax(dim=1)
         rounds = (state.tau + 1).double()

@@ -110,6 +110,31 @@ AGENTS: dict[str, Entry] = {
         "instances of a base agent at many scales, tests and restarts",
         {"base": LINUCB, "c1": 1.0, "c2": 0.0, "test_scale": 1.0},
     ),
+    "ucb-vi": Entry(
+        "ucb_vi.UCBVI", "MDPs: optimistic value iteration over what was counted", {"bonus": "hoeffding", "scale": 0.4}
+    ),
+    "q-ucb": Entry("q_ucb.QUCB", "MDPs: optimistic Q-learning", {"scale": 0.05}),
+    "restart-q-ucb": Entry(
+        "restart_q_ucb.RestartQUCB",
+        "MDPs: optimistic Q-learning that begins anew in each of so many epochs",
+        {"epochs": 5, "scale": 0.05},
+    ),
+    "double-restart-q-ucb": Entry(
+        "double_restart_q_ucb.DoubleRestartQUCB",
+        "MDPs: restart-q-ucb that learns how often to begin anew",
+        {"phase": 0, "scale": 0.05},
+    ),
+    "sliding-window-ucb-vi": Entry(
+        "sliding_window_ucb_vi.SlidingWindowUCBVI",
+        "MDPs: UCB-VI on the last episodes only",
+        {"window": 500, "bonus": "hoeffding", "scale": 0.4},
+    ),
+    "psrl": Entry("psrl.PSRL", "MDPs: plays the best policy of a draw from the posterior", {"prior": 1.0}),
+    "q-learning": Entry(
+        "q_learning.QLearning",
+        "MDPs: Q-learning, and a random arm now and then",
+        {"epsilon": 0.1, "rate": 0.1},
+    ),
     "oracle": Entry(
         "oracle.Oracle", "knows drift, noise and prior, not w*: a reference", {"alpha": 1.0, "explore": "ucb"}, True
     ),
@@ -140,6 +165,8 @@ ALIASES: dict[str, str] = {
     "detection-linucb": "detection@base=linucb",
     "master-linucb": "master@base=linucb",
     "master-thompson": "master@base=thompson",
+    "master-ucb-vi": "master@base=ucb-vi",
+    "master-q-ucb": "master@base=q-ucb",
 }
 """Other names; options may follow them too."""
 

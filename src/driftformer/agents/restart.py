@@ -12,7 +12,7 @@ from torch import Tensor
 from driftformer.agents.base import Agent, ProblemShape, check_base, require_window
 from driftformer.agents.linucb import LinUCB
 from driftformer.agents.rows import restart
-from driftformer.errors import require_count
+from driftformer.errors import InputError, require_count
 from driftformer.problem import Observation, Traits, Truth
 from driftformer.randomness import Stream
 
@@ -57,6 +57,7 @@ class PeriodicRestart:
     name: ClassVar[str] = "restart"
     learns: ClassVar[bool] = True
     plans_ahead: ClassVar[bool] = False
+    episodic: ClassVar[bool] = True
     events = staticmethod(restart_events)
     diagnostics = staticmethod(restart_diagnostics)
 
@@ -66,6 +67,10 @@ class PeriodicRestart:
 
     def init(self, shape: ProblemShape) -> RestartState:
         require_window("every", self.every, shape)
+        if shape.stages and self.every % shape.stages:
+            raise InputError(
+                f"every is {self.every}, not whole episodes of {shape.stages} steps; give a multiple of {shape.stages}"
+            )
         shape = replace(shape, horizon=self.every)  # no base agent sees more rounds than that
         return begin(shape, self.base.init(shape))
 
@@ -86,6 +91,7 @@ class ChangePointOracle:
     base: Agent = field(default_factory=LinUCB)
     name: ClassVar[str] = "change-point-oracle"
     learns: ClassVar[bool] = True
+    episodic: ClassVar[bool] = True
     events = staticmethod(restart_events)
     diagnostics = staticmethod(restart_diagnostics)
 

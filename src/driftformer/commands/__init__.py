@@ -11,11 +11,13 @@ from driftformer.commands.collect import Collect
 from driftformer.commands.completion import Completion
 from driftformer.commands.evaluate import Evaluate
 from driftformer.commands.export import Export
+from driftformer.commands.leaderboard import Leaderboard
 from driftformer.commands.list import List
 from driftformer.commands.options import Command
 from driftformer.commands.pretrain import Card, Pretrain
 from driftformer.commands.replay import Replay
-from driftformer.commands.reproduce import Rates, Report, Reproduce
+from driftformer.commands.report import Report
+from driftformer.commands.reproduce import Rates, Reproduce
 from driftformer.commands.show import Show
 from driftformer.commands.sweep import Sweep
 from driftformer.commands.theory import Theory
@@ -23,7 +25,7 @@ from driftformer.commands.theory import Theory
 GROUPS: dict[str, tuple[type[Command], ...]] = {
     "try": (List, Evaluate, Show, Choose, Replay),
     "train": (Pretrain, Collect, Card, Export),
-    "study": (Sweep, Reproduce, Report, Bakeoff, Rates, Theory),
+    "study": (Sweep, Reproduce, Report, Leaderboard, Bakeoff, Rates, Theory),
     "set up": (Completion, Bench),
 }
 

@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 
 from driftformer.commands.options import Command, Crew, Device, Environment, LogJson, OptionalFolder, Seed
+from driftformer.commands.report import Report
 from driftformer.commands.tables import show_result
+from driftformer.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -12,7 +14,7 @@ class Evaluate(Command):
 
     For example:
         driftformer evaluate high --agents linucb thompson oracle
-        driftformer evaluate high --b 0.025 --runs 1000 --out runs/high
+        driftformer evaluate high --b 0.025 --runs 1000 --out runs/high --report
         driftformer evaluate jumps --agents linucb@alpha=0.5 linucb@alpha=2
 
     All agents play the same problems, with the same arms and noise, so their differences are paired.
@@ -34,11 +36,15 @@ class Evaluate(Command):
     device: Device = "cpu"
     trajectories: bool = False
     """Also store every arm, reward, suboptimality and auxiliary value. Needs --out."""
+    report: bool = False
+    """Also write report.html, and open it where there is a screen. Needs --out."""
     log_json: LogJson = False
 
     def run(self) -> None:
         from driftformer.evaluation.evaluate import evaluate
 
+        if self.report and self.out is None:
+            raise InputError("report is set without out; name the folder that should hold it")
         result = evaluate(
             self.environment.build(),
             self.agents,
@@ -55,3 +61,5 @@ class Evaluate(Command):
                 result.plot(self.out / f"regret.{ending}", "regret")
                 result.plot(self.out / f"suboptimality.{ending}", "suboptimality")
             print(f"\nresults, regret.png and suboptimality.png are in {self.out}")
+            if self.report:
+                Report(self.out, open=True).run()

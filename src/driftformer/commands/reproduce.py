@@ -1,4 +1,4 @@
-"""`driftformer reproduce`, `report` and `rates`: the experiments, the page that shows them, and how regret grows."""
+"""`driftformer reproduce` and `rates`: the experiments, and how regret grows."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,34 +8,12 @@ from rich.table import Table
 from tyro.conf import Positional, arg
 
 from driftformer.commands.options import Command, Crew, Device, LogJson, Seed, Workers, keywords
+from driftformer.commands.report import Report
 from driftformer.commands.tables import new_table, show, show_result
 from driftformer.experiments import NAMES
 from driftformer.experiments.base import ScaleName
 from driftformer.experiments.paper import PAPER
 from driftformer.experiments.readings import READINGS
-
-
-@dataclass(frozen=True)
-class Report(Command):
-    """Rewrite report.html from stored results.
-
-    For example, after an update of driftformer:
-        driftformer report runs/reproduce
-
-    Nothing is computed again. `driftformer reproduce` writes the report by itself.
-    """
-
-    folder: Positional[Path]
-    """The --out folder of `driftformer reproduce`."""
-
-    def run(self) -> None:
-        from driftformer.report import headlines, write_report
-
-        path = write_report(self.folder)
-        for title, text in headlines(self.folder):
-            print(f"{title}: {text}")
-        figures = self.folder / "figures"
-        print(f"\nreport: {path}" + (f"; figures: {figures}" if figures.is_dir() else ""))
 
 
 @dataclass(frozen=True)

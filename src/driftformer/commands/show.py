@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from driftformer.commands.options import Command, Environment, Figure, Seed, one_of
 from driftformer.errors import require_count
@@ -36,7 +36,7 @@ class Schedule(Command):
 
 @dataclass(frozen=True)
 class Run(Command):
-    """One run of one agent, the first of `driftformer evaluate`: rewards, regret, active order and restarts."""
+    """One run of one agent, the first of `driftformer evaluate`: rewards, regret, instances, restarts and changes."""
 
     environment: Environment
     """The environment to play."""
@@ -46,14 +46,30 @@ class Run(Command):
     out: Figure = Path("run.png")
 
     def run(self) -> None:
+        from driftformer.agents.incontext import InContext
+        from driftformer.agents.registry import make_agent
         from driftformer.plots.schedule import draw_run
+        from driftformer.simulation.changes import change_points
         from driftformer.simulation.rollout import rollout
 
-        environment = self.environment.build()
-        seen = rollout(environment, self.agent, seed=self.seed, trajectories=True).trajectories
+        environment, agent = self.environment.build(), make_agent(self.agent)
+        seen = rollout(environment, agent, seed=self.seed, trajectories=True).trajectories
         assert seen is not None
         arrays = {name: value.numpy() for name, value in seen.tensors().items()}
-        draw_run(arrays, f"{self.agent} on {environment.name}, seed {self.seed}, run 1", self.out)
+        draw_run(
+            arrays,
+            f"{self.agent} on {environment.name}, seed {self.seed}, problem 1",
+            self.out,
+            changes=change_points(environment, seen.arms, seed=self.seed),
+            probabilities=isinstance(innermost(agent), InContext),
+        )
+
+
+def innermost(agent: Any) -> Any:
+    """The agent that others wrap: its auxiliary value is theirs."""
+    while hasattr(agent, "base"):
+        agent = agent.base
+    return agent
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from driftformer.errors import InputError
 
 NAMES = (
     *("indicator", "random", "hold", "bernoulli", "product", "sigma1", "sigma2", "restart", "tests", "sums"),
-    *("compression", "noncontinuous", "linucb", "sizes", "bounds", "lemma", "assumption"),
+    *("compression", "noncontinuous", "coins", "linucb", "sizes", "bounds", "lemma", "assumption"),
 )
 """The checks, for help that comes without torch; a test holds them to `theory.checks`."""
 _ONLY = f"Run a single check: {', '.join(NAMES[:-1])} or {NAMES[-1]}."
@@ -27,6 +27,7 @@ class Theory(Command):
     For example:
         driftformer theory
         driftformer theory --only sigma2 --n 6
+        driftformer theory --only noncontinuous --n 6 --problems 100
         driftformer theory --only linucb --verbose --plot depth.png
 
     Builds each transformer with explicit weights and compares it with the exact algorithm, one row per statement of the
@@ -36,20 +37,29 @@ class Theory(Command):
     only: Annotated[str | None, arg(metavar="NAME", help=_ONLY, help_behavior_hint="(default: all)")] = None
     n: int = 4
     """Order of the block, which has 2^n rounds."""
+    problems: int = 12
+    """Problems that whole networks play."""
+    rounds: int | None = None
+    """Rounds of these problems (default: 2^(n+1) - 1)."""
+    dim: int = 3
+    """Features of their arms."""
+    arms: int = 4
+    """Their arms."""
     verbose: bool = False
     """Also tell what was built, with sizes and errors as the paper claims them and as they are."""
     plot: OptionalFile = None
     """Figure to draw, .png or .svg: the scheduler, or for linucb, product and noncontinuous one of their own."""
 
     def run(self) -> None:
-        from driftformer.theory.checks import CHECKS, run_checks
+        from driftformer.theory.checks import CHECKS, Scale, run_checks
         from driftformer.theory.figures import draw
 
         if self.plot is not None and self.plot.is_dir():
             raise InputError(f"plot is '{self.plot}', which is a folder; name a file, such as {self.plot}/schedule.png")
         names = list(CHECKS) if self.only is None else [self.only]
         with Console(stderr=True).status("checking …") as status:
-            found = run_checks(names, self.n, on_check=lambda name: status.update(f"checking {name} …"))
+            scale = Scale(self.n, self.problems, self.rounds, self.dim, self.arms)
+            found = run_checks(names, scale, on_check=lambda name: status.update(f"checking {name} …"))
         show(*(_details(name, row) for name, row in found.items()) if self.verbose else [_overview(found, self.n)])
         if not self.verbose:
             print("\nwhat was built, sizes and errors: --verbose")

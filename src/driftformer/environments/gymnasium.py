@@ -1,10 +1,10 @@
 """Our environments as Gymnasium's: one problem as an `Env`, a whole batch as a `VectorEnv`.
 
 An observation is the action set `[arms, dim]`; where arms come and go, or there are states, a dictionary with
-`action_set`, `offered`, `state` and `stage`, as far as the environment has them. An action is the index of an arm, an
-episode one problem of `horizon` rounds, after which it is truncated. `info` tells the exact value of each arm and the
-suboptimality of the last choice. `reset(seed=…)` draws new problems from that seed; without one, from the generator
-that went before.
+`action_set`, `offered`, `state` and `stage`, as far as the environment has them; in an MDP, `state` and `stage` alone.
+An action is the index of an arm. An episode is one problem of `horizon` rounds, in an MDP all of its episodes, after
+which it is truncated. `info` tells the exact value of each arm and the suboptimality of the last choice.
+`reset(seed=…)` draws new problems from that seed; without one, from the generator that went before.
 """
 
 from __future__ import annotations
@@ -37,17 +37,21 @@ class _Batch:
         self._world: Any = None
         first = environment.reset(Randomness(0, size=1)).observation  # what kind of things will be seen
         self._parts = [name for name in ("offered", "state", "stage") if getattr(first, name) is not None]
+        if not traits_of(environment).stages:
+            self._parts = ["action_set", *self._parts]
 
     def space(self) -> Any:
         """The space of one problem's observations."""
         unless_told = 1.0 if hasattr(self.environment, "arm_mode") else np.inf
         within = getattr(self.environment, "largest_feature", unless_told)
         features = Box(-within, within, (self.environment.arms, self.environment.dim), np.float32)
-        states = traits_of(self.environment).states
-        kinds = {"offered": MultiBinary(self.environment.arms), "state": Discrete(max(states, 1))}
-        kinds["stage"] = Discrete(self.environment.horizon)
-        parts = {name: kinds[name] for name in self._parts}
-        return Dict({"action_set": features, **parts}) if parts else features
+        traits = traits_of(self.environment)
+        kinds = {"action_set": features, "offered": MultiBinary(self.environment.arms)}
+        kinds |= {
+            "state": Discrete(max(traits.states, 1)),
+            "stage": Discrete(traits.stages or self.environment.horizon),
+        }
+        return features if self._parts == ["action_set"] else Dict({name: kinds[name] for name in self._parts})
 
     def reset(self, generator: np.random.Generator) -> tuple[Any, Info]:
         self._randomness = Randomness(int(generator.integers(2**63)), size=self.size)
@@ -72,12 +76,9 @@ class _Batch:
 
     def _observe(self) -> Any:
         seen = self._world.observation
-        features = seen.action_set.numpy().copy()
-        if not self._parts:
-            return features
-        kinds = {"offered": np.int8, "state": np.int64, "stage": np.int64}
-        others = {name: getattr(seen, name).numpy().astype(kinds[name]) for name in self._parts}
-        return {"action_set": features, **others}
+        kinds = {"action_set": np.float32, "offered": np.int8, "state": np.int64, "stage": np.int64}
+        told = {name: getattr(seen, name).numpy().astype(kinds[name]) for name in self._parts}
+        return told["action_set"] if self._parts == ["action_set"] else told
 
     def _info(self, suboptimality: NDArray[np.float32]) -> Info:
         return {"suboptimality": suboptimality, "values": self._world.values.numpy().copy()}

@@ -3,6 +3,10 @@
 Δ(t) = max |R_t(a) − R_{t+1}(a)| with R_t the mean reward in round t. The maximum runs over the arms `offered` in
 round t or t+1 (the default: what an agent can meet), or over the whole `box` [-1,1]^d, where it has the closed form
 ‖scale_t·w_t − scale_{t+1}·w_{t+1}‖₁ + |shift_t − shift_{t+1}|.
+
+In an MDP, which changes between episodes only, a round is an episode, and as in Wei and Luo (2021) transitions count
+too: Δ(m) = Σ_h max_{s,a} |R_h − R'_h| + H·Σ_h max_{s,a} TV(P_h, P'_h), from episode m to the next, with TV the total
+variation. No policy's value changes by more (the simulation lemma).
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ from torch import Tensor
 
 from driftformer.environments.base import Environment
 from driftformer.environments.linear import LinearBandit, LinearWorld
+from driftformer.environments.mdp import Model, TabularMDP
 from driftformer.errors import InputError, require_choice, require_count
 from driftformer.randomness import CHUNK, Randomness
 
@@ -23,7 +28,7 @@ Over = Literal["offered", "box"]
 
 @dataclass(frozen=True)
 class Nonstationarity:
-    """Δ(t) of every problem in rounds 1..T-1, and what follows from it."""
+    """Δ(t) of every problem in rounds 1..T-1, and what follows from it; in an MDP, rounds are episodes."""
 
     changes: Tensor  # [B, T-1] float64: column t-1 is Δ(t)
     over: Over
@@ -57,14 +62,16 @@ def nonstationarity(
     require_count("problems", problems)
     require_count("seed", seed, 0, most=2**63)
     require_choice("over", over, get_args(Over))
+    randomness = Randomness(seed, range(-(-problems // CHUNK)), dtype=torch.float64)
+    if isinstance(environment, TabularMDP):
+        return Nonstationarity(_between_episodes(environment, randomness)[:problems], over)
     if not isinstance(environment, LinearBandit):
         raise InputError(
             f"environment is '{environment.name}', whose rewards are not known for arms that are not on offer; Δ and J "
-            "are measured in the bandits with parameters: high, low, bernoulli, logistic, …"
+            "are measured in the bandits with parameters (high, low, bernoulli, logistic, …) and in MDPs"
         )
     if over == "box" and (environment.link != "identity" or environment.arm_mode not in ("fixed", "resampled")):
         raise InputError(f"over is 'box', but the arms of '{environment.name}' are no points of a box; use offered")
-    randomness = Randomness(seed, range(-(-problems // CHUNK)), dtype=torch.float64)
     world = environment.reset(randomness)
     changes = []
     while world.t < environment.horizon:
@@ -85,3 +92,23 @@ def _offered(environment: LinearBandit, now: LinearWorld, later: LinearWorld) ->
 def _box(now: LinearWorld, later: LinearWorld) -> Tensor:
     slope = now.effect.scale.unsqueeze(1) * now.effect.w - later.effect.scale.unsqueeze(1) * later.effect.w
     return slope.abs().sum(dim=1) + (now.effect.shift - later.effect.shift).abs()
+
+
+def _between_episodes(environment: TabularMDP, randomness: Randomness) -> Tensor:
+    """Δ(m) of the episodes of an MDP, `[B, M-1]`."""
+    world = environment.reset(randomness)
+    none = torch.zeros(randomness.batch, dtype=torch.double, device=randomness.device)
+    changes = []
+    for episode in range(1, environment.episodes):
+        following = environment.next_episode(world, episode * environment.stages + 1, randomness)
+        now, later = world.solved.model, following.solved.model
+        changes.append(none if later is now else _moved(now, later, environment.stages))
+        world = following
+    return torch.stack(changes, dim=1) if changes else none.new_zeros(len(none), 0)
+
+
+def _moved(now: Model, later: Model, stages: int) -> Tensor:
+    rewards = (now.rewards - later.rewards).abs().flatten(2).amax(dim=2)  # [B, H']
+    variation = (now.transitions - later.transitions).abs().sum(dim=-1).flatten(2).amax(dim=2) / 2  # [B, H']
+    steps = (rewards + stages * variation).double()
+    return steps.sum(dim=1) * (stages // steps.shape[1])

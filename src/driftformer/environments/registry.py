@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from driftformer.environments.changing import Bernoulli, Disjoint, Logistic
 from driftformer.environments.items import Items
+from driftformer.environments.mdp_presets import TABULAR
 from driftformer.environments.presets import LINEAR, SHARED, Linear, Preset
 from driftformer.environments.table import Table
 from driftformer.errors import InputError, unknown_name
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from driftformer.environments.base import Environment
     from driftformer.environments.drift import Drift
 
-_OWN: tuple[type[Preset], ...] = (*LINEAR, Bernoulli, Logistic, Disjoint, Table, Items)
+_OWN: tuple[type[Preset], ...] = (*LINEAR, Bernoulli, Logistic, Disjoint, Table, Items, *TABULAR)
 PRESETS: dict[str, type[Preset]] = {preset.name: preset for preset in _OWN}
 
 
@@ -88,6 +89,10 @@ def make_env(name: str, *, drift: Drift | Callable[[int, Tensor], Tensor] | None
     preset = PRESETS[name](**options)
     if drift is None:
         return preset.build()
+    if isinstance(preset, TABULAR):
+        from driftformer.environments.mdp_drift import as_mdp_drift
+
+        return preset.build(as_mdp_drift(drift))
     if not isinstance(preset, Linear):
         raise InputError(f"environment '{name}' takes no drift of your own; use stationary, or another linear bandit")
     own = [option for option in options if option not in SHARED]

@@ -57,7 +57,23 @@ class Bernoulli:
         return (noise < mean).to(mean.dtype)
 
 
-LAWS: dict[str, RewardLaw] = {"normal": Gaussian(), "heavy": HeavyTails(), "bernoulli": Bernoulli()}
+@dataclass(frozen=True)
+class Exact:
+    """The mean itself; nothing is drawn."""
+
+    def noise(self, rng: Stream) -> Tensor:
+        return torch.zeros(())
+
+    def reward(self, mean: Tensor, spread: Tensor, noise: Tensor) -> Tensor:
+        return mean
+
+
+LAWS: dict[str, RewardLaw] = {
+    "normal": Gaussian(),
+    "heavy": HeavyTails(),
+    "bernoulli": Bernoulli(),
+    "exact": Exact(),
+}
 
 
 def _reflected(predictor: Tensor) -> Tensor:

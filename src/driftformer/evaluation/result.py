@@ -1,4 +1,4 @@
-"""What an evaluation returns: a summary, a table to read and a figure to look at."""
+"""What an evaluation returns: a summary, tables to read and to compute with, and a figure to look at."""
 
 from __future__ import annotations
 
@@ -6,22 +6,31 @@ import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 from driftformer.errors import InputError, require_choice
+from driftformer.evaluation.comparison import Comparison, compare
 from driftformer.evaluation.fitting import FittingTable
-from driftformer.simulation.numbers import number, signed, with_error
+from driftformer.evaluation.frames import Library, Of, to_dataframe, write_parquet
+from driftformer.simulation.numbers import number, with_error
 from driftformer.simulation.rollout import Array
 from driftformer.simulation.summary import Summary, read_summary
 
+if TYPE_CHECKING:
+    from driftformer.plots.style import Picture
 
-@dataclass(frozen=True)
+
+_SHOWN = 4
+"""Agents in a result's own line; the table has them all."""
+
+
+@dataclass(frozen=True, repr=False)
 class Result:
-    """The outcome of `evaluate`."""
+    """The outcome of `evaluate`. In a notebook it shows itself as a table, and `plot()` as a figure."""
 
     summary: Summary
     timing: dict[str, dict[str, float]]  # of what this call computed
@@ -31,6 +40,17 @@ class Result:
         """Each agent's regret after the last round, run by run on the same problems, `[runs]`."""
         return {name: np.array(row.regret_runs) for name, row in self.summary.agents.items()}
 
+    def __repr__(self) -> str:
+        summary, ranking = self.summary, self.summary.ranking
+        told = ", ".join(f"{name} {number(summary.agents[name].regret_mean)}" for name in ranking[:_SHOWN])
+        more = f" and {len(ranking) - _SHOWN} more" if len(ranking) > _SHOWN else ""
+        return f"Result({summary.title}; regret: {told}{more})"
+
+    def _repr_html_(self) -> str:
+        from driftformer.evaluation.notebook import as_html
+
+        return as_html(self.summary)
+
     def table(self) -> str:
         """The summary as plain text, the best agent first; the same in a notebook."""
         page = io.StringIO()
@@ -38,12 +58,30 @@ class Result:
         console.print(render(self.summary, self.timing), *notes(self.summary), sep="\n")
         return page.getvalue()
 
-    def plot(self, path: Path | str, kind: Literal["regret", "suboptimality"] = "regret") -> None:
-        """Draw the curves; the suffix of the path (.png, .svg, .pdf) is the format."""
-        from driftformer.plots.curves import draw
+    def plot(self, path: Path | str | None = None, kind: Literal["regret", "suboptimality"] = "regret") -> Picture:
+        """The curves as a figure of matplotlib, written to a path if one is given: its suffix is the format.
+
+        The formats are .png, and .svg and .pdf for papers.
+        """
+        from driftformer.plots.curves import draw, figure_of
 
         require_choice("kind", kind, ("regret", "suboptimality"))
-        draw(self.summary, Path(path), kind)
+        return figure_of(self.summary, kind) if path is None else draw(self.summary, Path(path), kind)
+
+    def compare(self, agent: str, rival: str) -> Comparison:
+        """Two agents on the same problems: the difference of their regrets, its interval, and how often one wins."""
+        return compare(self.summary, agent, rival)
+
+    def to_dataframe(self, of: Of = "problems", library: Library | None = None) -> Any:
+        """A tidy table of pandas or polars, with a row for each agent and problem, each agent and round, or each agent.
+
+        See `evaluation/frames.py` for the columns.
+        """
+        return to_dataframe(self.summary, of, library)
+
+    def to_parquet(self, path: Path | str, of: Of = "problems") -> None:
+        """The same table as a Parquet file."""
+        write_parquet(self.summary, Path(path), of)
 
 
 def load_result(folder: Path | str) -> Result:
@@ -77,7 +115,7 @@ def render(summary: Summary, timing: Mapping[str, Mapping[str, float]]) -> Table
             name + (" *" if row.privileged else ""),
             with_error(row.regret_mean, row.regret_stderr),
             "–" if row.regret_std is None else number(row.regret_std),
-            "" if name == reference else _difference(summary, name, reference),
+            "" if name == reference else summary.difference(name, reference).text,
             _speed(timing.get(name, {}).get("rounds_per_cpu_second")),
             style="dim" if row.privileged else "",
         )
@@ -96,11 +134,6 @@ def notes(summary: Summary) -> list[str]:
             parts.append(f"closest a test came to firing, as a fraction of its threshold: {closest}")
         lines += [f"{name}: {'; '.join(parts)}"] if parts else []
     return lines
-
-
-def _difference(summary: Summary, agent: str, reference: str) -> str:
-    pair = summary.difference(agent, reference)
-    return signed(pair.mean) + (f" [{signed(pair.low)}, {signed(pair.high)}]" if pair.runs > 1 else "")
 
 
 def _speed(rounds: float | None) -> str:

@@ -6,6 +6,7 @@ A claim is a list of comparisons on the same problems. Its verdict follows from 
 `not ahead`  it holds if the interval does not lie below zero
 `not behind` it holds if the interval does not lie above zero
 `near`       it holds if the interval of (rival − agent) / (rival − oracle) lies above the stated share
+`earns`      it holds if the interval of what the agent earns over what the rival earns, in an MDP, meets share ± 0.05
 
 A claim holds if all of its comparisons do, in part if some do, and not at all if none does. A claim of our own that
 holds is `beyond`.
@@ -15,18 +16,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from driftformer.evaluation.statistics import resampled_means
 from driftformer.experiments.base import Experiment
 from driftformer.experiments.beyond import OTHER_DRIFTS, REAL_DATA, RIVALS, UNSEEN_DRIFTS, UNTOLD
+from driftformer.experiments.mdps import MDP_LOCK, MDP_UNSEEN, MDP_WORLDS, MDPS, UNTOLD_OF_MDPS
+from driftformer.randomness import Randomness, chunks_for
 from driftformer.simulation.summary import Summary
 
-Rule = Literal["ahead", "not ahead", "not behind", "near"]
+Rule = Literal["ahead", "not ahead", "not behind", "near", "earns"]
 HOLDS, IN_PART, NOT, BEYOND, NOT_RUN = "holds", "holds in part", "does not hold", "beyond", "not run"
 ORACLE = "oracle"
+_CLOSE = 0.05
+"""How far from the stated ratio what is earned may be."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,9 @@ class Claim:
     rule: Rule
     comparisons: tuple[Comparison, ...]
     share: float = 0.0
-    """For `near`: the least share of the way from chance (the rival) to the oracle."""
+    """For `near`: the least share of the way from chance (the rival) to the oracle, or another reference; for `earns`:
+    the ratio."""
+    reference: str = ORACLE
 
 
 _LOW, _HIGH_018, _HIGH_025 = ("low", "windows"), ("high-0.018", "b-0.018"), ("high-0.025", "b-0.025")
@@ -67,7 +74,7 @@ def _against_untold(agent: str, experiment: Experiment, *worlds: str) -> tuple[C
         for case in experiment.cases
         if case.name.startswith(worlds)
         for rival in case.agents
-        if rival in UNTOLD
+        if rival in (*UNTOLD, *UNTOLD_OF_MDPS)
     )
 
 
@@ -79,7 +86,7 @@ CLAIMS = (
     *(
         Claim(
             f"The transformer does better than {rivals} {where}",
-            "Section 5, fig:regret",
+            "Section 5, Figure 3",
             "ahead",
             _against(policy, names, world),
         )
@@ -88,7 +95,7 @@ CLAIMS = (
     ),
     Claim(
         "The transformer is no longer ahead of LinUCB and TS at b = 0.025",
-        "appx-exp, fig:linucb-large0.025 and fig:ts-large0.025",
+        "Appendix B, Figures 6 and 7",
         "not ahead",
         _against("policy:high", _PLAIN, _HIGH_025),
     ),
@@ -129,6 +136,47 @@ CLAIMS = (
         _against_untold("policy:drift", REAL_DATA, ""),
         rule="not behind",
     ),
+    Claim(
+        "On the abrupt lock RestartQ-UCB earns 1.36 times as much as Q-UCB",
+        "Mao et al., Appendix J",
+        "earns",
+        (Comparison(MDP_LOCK.name, "abrupt", "restart-q-ucb", "q-ucb"),),
+        share=1.36,
+    ),
+    _ours(
+        "Nobody earns more than the optimum on the lock",
+        tuple(
+            Comparison(MDP_LOCK.name, case.name, agent, "optimal")
+            for case in MDP_LOCK.cases
+            for agent in case.agents
+            if agent != "optimal"
+        ),
+        rule="not ahead",
+    ),
+    _ours(
+        "MASTER is ahead of its base agents on the abrupt lock",
+        tuple(Comparison(MDP_LOCK.name, "abrupt", f"master-{base}", base) for base in ("ucb-vi", "q-ucb")),
+    ),
+    _ours(
+        "`policy:mdp` is ahead of every agent that is told nothing on the lock, which it was not trained on",
+        _against_untold("policy:mdp", MDP_LOCK, ""),
+    ),
+    _ours(
+        "It is ahead of every agent that is told nothing on rivers, in dark rooms and in random MDPs",
+        _against_untold("policy:mdp", MDP_WORLDS, ""),
+    ),
+    Claim(
+        "On rivers and in dark rooms it goes at least 80% of the way from chance to the optimum",
+        "",
+        "near",
+        tuple(Comparison(MDP_WORLDS.name, world, "policy:mdp", _CHANCE) for world in ("riverswim", "darkroom")),
+        share=0.8,
+        reference="optimal",
+    ),
+    _ours(
+        "It is ahead of every agent that is told nothing where MDPs come and go in cycles, which it was not trained on",
+        _against_untold("policy:mdp", MDP_UNSEEN, ""),
+    ),
 )
 
 
@@ -167,13 +215,38 @@ def judge(claim: Claim, summaries: Mapping[str, Mapping[str, Summary]]) -> Verdi
 
 
 def _find(claim: Claim, comparison: Comparison, summary: Summary) -> Finding:
+    if claim.rule == "earns":
+        return _earned(claim, comparison, summary)
     if claim.rule != "near":
         pair = summary.difference(comparison.agent, comparison.rival)
         holds = {"ahead": pair.high < 0, "not ahead": pair.high >= 0, "not behind": pair.low <= 0}[claim.rule]
         return Finding(comparison, pair.mean, pair.low, pair.high, pair.runs, holds)
-    finals = {name: np.array(summary.agents[name].regret_runs) for name in (comparison.rival, comparison.agent, ORACLE)}
+    names = (comparison.rival, comparison.agent, claim.reference)
+    finals = {name: np.array(summary.agents[name].regret_runs) for name in names}
     resampled = resampled_means(finals, summary.seed)
     rival, agent, oracle = (np.array([final.mean(), *resampled[name]]) for name, final in finals.items())
     shares = (rival - agent) / (rival - oracle)  # of all problems, then of each resample
     low, high = np.quantile(shares[1:], [0.025, 0.975])
     return Finding(comparison, float(shares[0]), float(low), float(high), summary.runs, bool(low > claim.share))
+
+
+def _earned(claim: Claim, comparison: Comparison, summary: Summary) -> Finding:
+    """What the agent earns as a multiple of what the rival earns: the optimum less their regret."""
+    names = (comparison.agent, comparison.rival)
+    best = _optimum(comparison.experiment, comparison.case, summary)
+    earned = {name: best - np.array(summary.agents[name].regret_runs) for name in names}
+    resampled = resampled_means(earned, summary.seed)
+    ratio = float(np.divide(*(earned[name].mean() for name in names)))
+    low, high = np.quantile(np.divide(*(resampled[name] for name in names)), [0.025, 0.975])
+    holds = bool(high > claim.share - _CLOSE and low < claim.share + _CLOSE)
+    return Finding(comparison, ratio, float(low), float(high), summary.runs, holds)
+
+
+def _optimum(experiment: str, case: str, summary: Summary) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """The optimum of each problem of a case of an experiment with MDPs."""
+    cases = {(one.name, each.name): each for one in MDPS for each in one.cases}
+    environment: Any = cases[experiment, case].preset.build()
+    chunks = [chunk.index for chunk in chunks_for(summary.runs)]
+    found: np.ndarray[tuple[int], np.dtype[np.float64]]
+    found = environment.optimum(Randomness(summary.seed, chunks)).numpy()[: summary.runs]
+    return found

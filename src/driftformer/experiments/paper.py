@@ -1,4 +1,4 @@
-"""The paper's own experiments (Section 5, appendix `appx-exp`): one panel against LinUCB, one against TS.
+"""The paper's own experiments (Section 5, Appendix B): one panel against LinUCB, one against TS.
 
 The transformer is `policy:high` (`policy:low`), trained on optimal arms; beside it are those that imitate MASTER over
 the panel's base algorithm. A third panel shows how much better one can do: our policies and the oracle.
@@ -46,14 +46,14 @@ PAPER = (
         name="low",
         title="Low non-stationarity",
         question="Rewards are raised in two windows. Does a transformer that has only seen stationary worlds keep up?",
-        paper="fig:regret (top row), fig:subopt-small",
+        paper="Figure 3, top row, and Figure 4",
         cases=(Case("windows", "Low", Low(), _agents(_LOW_PANELS)),),
         panels=_LOW_PANELS,
     ),
     _high(
         0.018,
-        "fig:regret (bottom row), fig:subopt-large0.018",
+        "Figure 3, bottom row, and Figure 5",
         "A cosine turns the best arm into the worst and back, at a frequency between those seen in training.",
     ),
-    _high(0.025, "fig:linucb-large0.025, fig:ts-large0.025", "The same at a frequency beyond those seen in training."),
+    _high(0.025, "Figures 6 and 7", "The same at a frequency beyond those seen in training."),
 )

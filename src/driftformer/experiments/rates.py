@@ -1,4 +1,4 @@
-"""How dynamic regret grows with T, J and Δ: the paper's table `tab:rate`, measured.
+"""How dynamic regret grows with T, J and Δ: the paper's Table 1 (`tab:rate`), measured.
 
 The family allows long horizons: two fixed arms in two dimensions, noise 0.5. There are four sweeps: over the horizon T
 and the number J of segments where w* ~ N(0, I) jumps; over the horizon and the path length Δ where w*, of length one,

@@ -29,7 +29,7 @@ from driftformer.experiments import EXPERIMENTS, NAMES, RATES, THEORY, TRAININGS
 from driftformer.experiments.base import SCALES, Case, Experiment
 from driftformer.experiments.pretrained import in_place, pretrain_policies
 from driftformer.experiments.rates import measure_rates
-from driftformer.experiments.single_runs import SINGLE_RUNS, play
+from driftformer.experiments.single_runs import SINGLE_RUNS, SingleRun, play
 from driftformer.experiments.trainings import RESULTS
 from driftformer.plots.curves import Column, draw_grid, draw_sweep
 from driftformer.plots.trainings import draw_trainings
@@ -80,7 +80,7 @@ def reproduce(
     about = _about(out, {"scale": scale, "runs": runs, "seed": seed, "device": device, "pretrain": pretrain})
     cases = [(name, case) for name in names if name in EXPERIMENTS for case in EXPERIMENTS[name].cases]
     if pretrain:
-        players = [agent for _, case in cases for agent in case.agents] + [run.agent for run in SINGLE_RUNS]
+        players = [agent for _, case in cases for agent in case.agents] + [run.agent for run in _single_runs(names)]
         with TrainingProgress() as bar:
             pretrain_policies(players, out, device, bar.show)
     whose = functools.partial(in_place, out=out) if pretrain else str
@@ -116,7 +116,7 @@ def reproduce(
                     on_result(result)
             about["experiments"] = [one for one in NAMES if one in {*about["experiments"], name}]
             write_json(out / ABOUT, about)
-    for run in SINGLE_RUNS:
+    for run in _single_runs(about["experiments"]):
         play(replace(run, agent=whose(run.agent)), out / _SINGLE_RUNS / f"{run.name}.json", seed)
 
 
@@ -189,7 +189,13 @@ def read_results(out: Path) -> dict[str, dict[str, Any]]:
 
 def read_single_runs(out: Path) -> dict[str, dict[str, Any]]:
     """The single runs, by name."""
-    return {run.name: read_json(stored(out / _SINGLE_RUNS / f"{run.name}.json")) for run in SINGLE_RUNS}
+    shown = _single_runs(_held(out))
+    return {run.name: read_json(stored(out / _SINGLE_RUNS / f"{run.name}.json")) for run in shown}
+
+
+def _single_runs(experiments: Sequence[str]) -> list[SingleRun]:
+    """Those that are shown beside some experiments."""
+    return [run for run in SINGLE_RUNS if not run.experiment or run.experiment in experiments]
 
 
 def kept(name: str) -> dict[str, Any] | None:

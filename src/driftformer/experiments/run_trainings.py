@@ -20,7 +20,7 @@ from driftformer.experiments.trainings import REFERENCES, RESULTS, Training, Tra
 from driftformer.models.checkpoints import read_policy
 from driftformer.models.incontext import placed
 from driftformer.pretraining.dataset import collect_dataset
-from driftformer.pretraining.query import player_of
+from driftformer.pretraining.players import player_of
 from driftformer.pretraining.recipes import Recipe, recipe_of
 from driftformer.pretraining.run import train
 from driftformer.pretraining.validation import Validation

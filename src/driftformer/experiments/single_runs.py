@@ -1,4 +1,4 @@
-"""Single runs to look at: which of MASTER's instances acts, and how a policy's choices follow a drifting world.
+"""Single runs to look at: MASTER's instances, how a policy's choices follow a drifting world, ways through MDPs.
 
 Shown is the run with the median regret among the first 64 problems of the evaluation with the same seed.
 """
@@ -14,13 +14,15 @@ import torch
 
 from driftformer.agents.incontext import InContext
 from driftformer.agents.registry import make_agent
+from driftformer.environments.mdp_presets import Lock
 from driftformer.environments.presets import High, Preset
+from driftformer.experiments.mdps import MDP_LOCK
 from driftformer.problem import Observation
 from driftformer.randomness import Randomness, one_thread
 from driftformer.simulation.follow import follow
-from driftformer.simulation.rollout import rollout
+from driftformer.simulation.rollout import Live, rollout
 from driftformer.simulation.tape import lay_out
-from driftformer.simulation.trajectories import Laid, played
+from driftformer.simulation.trajectories import Laid, Trajectories, played
 from driftformer.storage.files import read_json, write_json
 
 
@@ -32,6 +34,8 @@ class SingleRun:
     title: str
     agent: str
     preset: Preset
+    experiment: str = ""
+    """Shown where this experiment was run; empty: always."""
 
 
 _EAGER = "MASTER+LinUCB whose tests fire at a hundredth of the paper's threshold"
@@ -44,6 +48,9 @@ SINGLE_RUNS = tuple(
         ("master", "MASTER+LinUCB with the paper's constants", "master-linucb"),
         ("master-eager", _EAGER, "master@base=linucb,test_scale=0.01"),
     )
+) + tuple(
+    SingleRun(f"{agent.split(':')[-1]}-lock", f"{agent} in the combination lock", agent, Lock(), MDP_LOCK.name)
+    for agent in ("policy:mdp", "restart-q-ucb")
 )
 
 
@@ -68,7 +75,9 @@ def play(run: SingleRun, path: Path, seed: int) -> None:
         "runs": len(finals),
         "best_arm_share": float((arrays["suboptimality"] <= 0).mean()),
     }
-    if isinstance(agent, InContext):
+    if run.experiment:
+        shown |= {"kind": "mdp"} | _show_mdp(environment, seen.trajectories, place, seed)
+    elif isinstance(agent, InContext):
         shown |= {"kind": "policy"} | _show_policy(run, agent, arrays, place, seed)
     else:
         restarts = (np.flatnonzero(arrays["failed_test"]) + 1).tolist()
@@ -94,6 +103,39 @@ def _show_policy(run: SingleRun, agent: InContext, arrays: dict[str, Any], place
         "means": [_rounded(row) for row in values[0][:, order].T.numpy()],
         "chances": [_rounded(row) for row in chances[0][:, order].T.numpy()],
         "arms": order.argsort()[history.arms[0]].tolist(),
+    }
+
+
+_PARTS = 200
+"""Into how many parts the episodes of a run are put together."""
+_PATH = 12
+"""Episodes before and after the first change whose states are shown."""
+
+
+def _show_mdp(environment: Any, played: Trajectories, place: int, seed: int) -> dict[str, Any]:
+    """What episodes earned beside the optimum, when the MDP changed, and the states around its first change."""
+    with one_thread():
+        live, stages = Live(environment, Randomness(seed)), environment.traits.stages
+        states, best, changes = [], [], []
+        for t, arm in enumerate(played.arms.long().unbind(1)):
+            state = live.observation.state
+            assert state is not None, "an MDP has states"
+            states.append(int(state[place]))
+            if t % stages == 0:
+                best.append(float(live.values[place].max()))
+                changed = live.truth().changed
+                changes += [t // stages + 1] if changed is not None and bool(changed[place]) else []
+            live.pay(arm)
+    earned = played.rewards[place].double().view(-1, stages).sum(dim=1).numpy()  # [M]
+    parts = np.array_split(np.arange(len(earned)), min(_PARTS, len(earned)))
+    middle = changes[0] if changes else _PATH + 1
+    first, last = max(middle - _PATH, 1), min(middle + _PATH, len(earned))  # episodes, from 1
+    return {
+        "episodes": [float(part.mean() + 1) for part in parts],
+        "earned": _rounded([earned[part].mean() for part in parts]),
+        "optimum": _rounded([np.array(best)[part].mean() for part in parts]),
+        "changes": changes if environment.traits.abrupt else [],
+        "path": {"first": first, "stages": stages, "states": states[(first - 1) * stages : last * stages]},
     }
 
 

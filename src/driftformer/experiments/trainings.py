@@ -27,6 +27,12 @@ REFERENCES = ("linucb", "discounted-linucb@gamma=0.9", "oracle")
 """Agents that trained policies are compared with."""
 
 
+def world_in_words(name: str) -> str:
+    """What readers are told instead of a world's name, `full-cosine`: cosines."""
+    kind = name.removeprefix("tiny-").removeprefix("full-")
+    return (_DEGREES | _KINDS).get(kind, name)
+
+
 @dataclass(frozen=True)
 class Training:
     """One policy to train: the recipe `cosine` or `tiny` with some settings changed, on labels alone."""
@@ -122,7 +128,7 @@ TRAININGS: dict[str, TrainingExperiment] = {
             name="training-drift",
             title="What drift to train on",
             question="How much does the kind of change in the pretraining data matter? The paper leaves this open.",
-            paper="the open question of appx-limit-and-dis",
+            paper="the open question of Appendix A",
             view="matrix",
             axis="trained on",
             trainings=_trained_on(_KINDS | {"mixed": "all of them"}),
@@ -132,7 +138,7 @@ TRAININGS: dict[str, TrainingExperiment] = {
             name="training-degree",
             title="How much change to train on",
             question="How much does the amount of change matter? Policies trained on ever more jumps.",
-            paper="the open question of appx-limit-and-dis",
+            paper="the open question of Appendix A",
             view="matrix",
             axis="trained on",
             trainings=_trained_on(_DEGREES),

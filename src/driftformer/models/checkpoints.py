@@ -20,6 +20,7 @@ from driftformer.errors import InputError
 from driftformer.models.configuration import PolicyConfig
 from driftformer.models.incontext import InContextPolicy
 from driftformer.models.query import QueryPolicy
+from driftformer.models.tabular import TabularPolicy
 from driftformer.policies import WEIGHTS
 from driftformer.storage.files import read_json, write_atomically
 from driftformer.storage.tensors import BrokenFile, parse_object, read_tensors, with_checksum
@@ -32,12 +33,13 @@ _NUMBERS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 SIZES = ("form", "backbone", "dim", "arms", "horizon", "layers", "heads", "width")
 
 
-Policy = InContextPolicy | QueryPolicy
+Policy = InContextPolicy | QueryPolicy | TabularPolicy
 
 
 def new_policy(config: PolicyConfig) -> Policy:
     """A policy of some form and size, with random weights."""
-    return QueryPolicy(config) if config.form == "query" else InContextPolicy(config)
+    forms: dict[str, type[QueryPolicy | TabularPolicy]] = {"query": QueryPolicy, "tabular": TabularPolicy}
+    return forms[config.form](config) if config.form in forms else InContextPolicy(config)
 
 
 def save_policy(policy: Policy, folder: Path, dtype: torch.dtype = torch.bfloat16) -> None:

@@ -9,7 +9,7 @@ from driftformer.errors import InputError, brought_by, require_choice, require_c
 with brought_by("policies"):
     from transformers import PreTrainedConfig
 
-Form = Literal["paper", "pointer", "query"]
+Form = Literal["paper", "pointer", "query", "tabular"]
 Backbone = Literal["gpt2", "relu"]
 
 

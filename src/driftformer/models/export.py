@@ -31,6 +31,7 @@ from driftformer.models.checkpoints import read_policy
 from driftformer.models.incontext import InContextPolicy
 from driftformer.models.query import QueryPolicy
 from driftformer.models.relu_transformer import causal
+from driftformer.models.tabular import TabularPolicy
 from driftformer.policies import PREFIX, digest_of, folder_of
 from driftformer.storage.files import require_no_file_above, write_atomically
 
@@ -147,6 +148,8 @@ def export_policy(source: str, out: Path, dim: int | None = None) -> dict[str, s
     source = source.removeprefix(PREFIX)
     policy = read_policy(folder_of(source))
     config = policy.config
+    if isinstance(policy, TabularPolicy):
+        raise InputError(f"policy '{source}' is for MDPs, whose ledger and plans are no graph; export one for bandits")
     most = MOST_DIM if isinstance(policy, QueryPolicy) else config.dim
     dim = min(config.dim, most) if dim is None else dim
     require_count("dim", dim, most=most)

@@ -74,6 +74,7 @@ class QueryPolicy(PreTrainedModel):  # type: ignore[no-untyped-call]
     base_model_prefix = "policy"
     main_input_name = "statistics"
     config: PolicyConfig
+    daring = DARING
 
     def __init__(self, config: PolicyConfig) -> None:
         super().__init__(config)

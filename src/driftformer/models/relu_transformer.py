@@ -31,10 +31,14 @@ class ReLULayer(nn.Module):
         self.first = nn.Linear(width, hidden, bias=False)
         self.second = nn.Linear(hidden, width, bias=False)
 
+    def project(self, hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values of tokens `[B, q, D]`, each `[B, M, q, head size]`."""
+        parts = self.queries_keys_values(hidden).unflatten(2, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        return parts[0], parts[1], parts[2]
+
     def forward(self, hidden: Tensor, visible: Tensor, cache: KeyValues | None) -> Tensor:
         """`hidden` is `[B, q, D]`; `visible` `[B or 1, 1, q, n]` tells which of the n tokens so far each one sees."""
-        parts = self.queries_keys_values(hidden).unflatten(2, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
-        query, key, value = parts[0], parts[1], parts[2]  # [B, M, q, head size]
+        query, key, value = self.project(hidden)
         if cache is not None:
             key, value = cache.update(key, value, self.index)
         scores = torch.relu(query @ key.transpose(2, 3)) * visible  # [B, M, q, n]

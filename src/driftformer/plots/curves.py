@@ -1,6 +1,7 @@
 """Regret and suboptimality curves, one evaluation or several side by side, and regret against a swept setting.
 
-Bands show the standard deviation between runs, as the paper's do.
+In one evaluation, names stand at the ends of lines and the bands of the two best are 95% intervals of the mean. Side by
+side, as in the paper, bands show the standard deviation between problems, as the paper's do.
 """
 
 from __future__ import annotations
@@ -12,28 +13,60 @@ from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from driftformer.plots.style import COLOURS, colour_of, figure_at, looks_of
-from driftformer.simulation.summary import Summary
+from driftformer.plots.style import Picture, colour_of, drawn, figure_at, looks_of, name_ends
+from driftformer.simulation.summary import CHANCE, Summary
 
 Kind = Literal["regret", "suboptimality"]
 
+_SIZE = (6.4, 3.8)
+_NINETY_FIVE = 1.96
+"""Standard errors on either side of a 95% interval of a mean."""
+_FAR = 2.2
+"""How many times worse than all others chance must be to be left out of the picture."""
 _LABELS: dict[Kind, str] = {"regret": "cumulative dynamic regret", "suboptimality": "suboptimality"}
-_OF_RATES = {
-    "sliding window": "#D55E00",
-    "discounted thompson": COLOURS["thompson"],
-    "change-point-oracle": COLOURS["oracle"],
-}
 
 
-def draw(summary: Summary, path: Path, kind: Kind = "regret") -> None:
-    """One evaluation."""
-    with figure_at(path, (6.0, 3.8)) as figure:
-        axes = figure.subplots()
-        curves(axes, summary, kind)
-        axes.set_title(summary.title, fontsize=9, loc="left")
-        axes.legend()
+def draw(summary: Summary, path: Path, kind: Kind = "regret") -> Picture:
+    """One evaluation, written to a file; its suffix is the format."""
+    with figure_at(path, _SIZE) as figure:
+        fill(figure, summary, kind)
+    return figure
+
+
+def figure_of(summary: Summary, kind: Kind = "regret") -> Picture:
+    """The same figure, to look at."""
+    with drawn(_SIZE) as figure:
+        fill(figure, summary, kind)
+    return figure
+
+
+def fill(figure: Figure, summary: Summary, kind: Kind = "regret") -> None:
+    """One evaluation: the agents named at the ends of their lines, and bands around the two best that can win."""
+    axes = figure.subplots()
+    banded = summary.contenders[:2] if summary.runs > 1 else []
+    curves(axes, summary, kind, spread="stderr", banded=banded)
+    _leave_out_chance(axes, summary, kind)
+    late = max(1, summary.horizon // 20) if kind == "suboptimality" else 1  # single rounds jump
+    ends = {}
+    top = axes.get_ylim()[1]
+    for name in summary.agents:
+        end = float(np.mean(getattr(summary.agents[name], f"{kind}_curve")[-late:]))
+        ends[name] = end, colour_of(name), f"{name} ↑ {end:,.{0 if end >= 100 else 1}f}" if end > top else name
+    figure.draw_without_rendering()  # how high the axes are decides how far names are pushed
+    name_ends(axes, ends)
+    told = f"{summary.runs} problems; bands: 95% intervals of the mean" if banded else f"{summary.runs} problems"
+    axes.set_title(f"{summary.description}\n{told}", fontsize=8, color="#444444")
+
+
+def _leave_out_chance(axes: Axes, summary: Summary, kind: Kind) -> None:
+    """Let random play leave the picture at the top where all others would be one line at the bottom."""
+    tops = {name: max(getattr(row, f"{kind}_curve")) for name, row in summary.agents.items()}
+    others = [top for name, top in tops.items() if name != CHANCE]
+    if others and 0 < _FAR * max(others) < tops.get(CHANCE, 0.0):
+        axes.set_ylim(0, 1.12 * max(others))
 
 
 @dataclass(frozen=True)
@@ -46,30 +79,44 @@ class Column:
 
 
 def draw_grid(columns: Sequence[Column], path: Path) -> None:
-    """Several evaluations side by side: regret above, suboptimality below, one legend for all."""
-    with figure_at(path, (3.6 * max(len(columns), 2), 5.6)) as figure:
-        grid = figure.subplots(2, len(columns), squeeze=False)
+    """Several evaluations side by side: regret above, suboptimality below, one legend for all.
+
+    Panels of the same world are there to be compared: they share their vertical axes.
+    """
+    same = all(column.summary is columns[0].summary for column in columns)
+    with figure_at(path, (3.6 * max(len(columns), 2), 5.8)) as figure:
+        grid = figure.subplots(2, len(columns), squeeze=False, sharey="row" if same else "none")
         lines: dict[str, Any] = {}
         for place, column in enumerate(columns):
             for row, kind in enumerate(_LABELS):
                 axes = grid[row][place]
                 lines |= curves(axes, column.summary, kind, column.agents)
                 axes.set_ylabel(_LABELS[kind] if place == 0 else "")
-            grid[0][place].set_title(f"{column.title} ({column.summary.runs} runs)", loc="left")
-        figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=min(len(lines), 6))
+            grid[0][place].set_title(f"{column.title} ({column.summary.runs} problems)", loc="left")
+        figure.legend(
+            lines.values(),
+            lines.keys(),
+            loc="outside lower center",
+            ncols=min(len(lines), 6),
+            title="bands: ± one standard deviation between problems",
+            title_fontsize=8,
+        )
 
 
 def draw_sweep(axis: str, values: Sequence[float], summaries: Sequence[Summary], path: Path) -> None:
-    """Regret after the last round against a swept setting, with standard errors."""
+    """Regret after the last round against a swept setting, with 95% intervals."""
     with figure_at(path, (7.0, 4.2)) as figure:
         axes = figure.subplots()
         names = list(dict.fromkeys(name for summary in summaries for name in summary.agents))
         for name, (colour, style) in looks_of(names).items():
             rows = [summary.agents[name] for summary in summaries]
-            means, errors = [row.regret_mean for row in rows], [row.regret_stderr or 0.0 for row in rows]
+            means, errors = (
+                [row.regret_mean for row in rows],
+                [_NINETY_FIVE * (row.regret_stderr or 0.0) for row in rows],
+            )
             axes.errorbar(values, means, errors, color=colour, linestyle=style, marker="o", markersize=3, label=name)
         axes.set(xlabel=axis, ylabel="dynamic regret after the last round", ylim=(0, None))
-        axes.set_title(f"{summaries[0].runs} runs each", fontsize=9, loc="left")
+        axes.set_title(f"{summaries[0].runs} problems each, 95% intervals", fontsize=9, loc="left")
         figure.legend(*axes.get_legend_handles_labels(), loc="outside right upper")
 
 
@@ -81,7 +128,7 @@ def draw_rates(rates: Mapping[str, Mapping[str, Any]], path: Path) -> None:
             values = sweep["values"]
             for agent, found in sweep["agents"].items():
                 label = f"{agent}: {found['slope']:.2f} [{found['low']:.2f}, {found['high']:.2f}]"
-                colour = _OF_RATES.get(agent) or colour_of(agent)
+                colour = colour_of(agent)
                 axes.loglog(values, found["regret"], "o-", color=colour, label=label, markersize=4, linewidth=1.3)
             axes.set_xlabel(sweep["axis"])
             axes.set_xticks(values, [f"{value:g}" for value in values])
@@ -93,16 +140,29 @@ def draw_rates(rates: Mapping[str, Mapping[str, Any]], path: Path) -> None:
             axes.legend(fontsize=8, loc="upper left")
 
 
-def curves(axes: Axes, summary: Summary, kind: Kind, names: Sequence[str] | None = None) -> dict[str, Any]:
-    """Draw all agents of a summary, or some; the lines by agent."""
+def curves(
+    axes: Axes,
+    summary: Summary,
+    kind: Kind,
+    names: Sequence[str] | None = None,
+    *,
+    spread: Literal["std", "stderr"] = "std",
+    banded: Sequence[str] | None = None,
+) -> dict[str, Any]:
+    """Draw all agents of a summary, or some; the lines by agent.
+
+    Bands, around all of them or some, are ± one standard deviation between problems, or 95% intervals of the mean.
+    """
     rounds = range(1, summary.horizon + 1)
+    far = 1.0 if spread == "std" else _NINETY_FIVE
     lines, top = {}, 0.0
     for name, (colour, style) in looks_of(list(summary.agents) if names is None else names).items():
         row = summary.agents[name]
-        mean, std = np.array(getattr(row, f"{kind}_curve")), np.array(getattr(row, f"{kind}_curve_std"))
+        mean, reach = np.array(getattr(row, f"{kind}_curve")), far * np.array(getattr(row, f"{kind}_curve_{spread}"))
         lines[name] = axes.plot(rounds, mean, linestyle=style, color=colour, label=name, linewidth=1.4)[0]
-        low, high = np.maximum(mean - std, 0), mean + std
-        axes.fill_between(rounds, low, high, color=colour, alpha=0.12, linewidth=0)
+        if banded is None or name in banded:
+            low, high = np.maximum(mean - reach, 0), mean + reach
+            axes.fill_between(rounds, low, high, color=colour, alpha=0.12, linewidth=0)
         top = max(top, mean.max())
     axes.set(xlabel="round t", ylabel=_LABELS[kind], xlim=(1, max(summary.horizon, 2)), ylim=(0, None if top else 1))
     return lines

@@ -33,7 +33,7 @@ def draw_schedule(scheduler: WindowScheduler, rounds: Sequence[Schedule], path: 
         orders = range(scheduler.orders)
         axes.set_yticks([order + 0.4 for order in orders], [f"order {order}" for order in orders])
         axes.grid(axis="y", visible=False)
-        axes.set_title("Window schedule: scheduled (pale) and active (strong) instances", loc="left", fontsize=9)
+        axes.set_title("Window schedule: scheduled (pale) and active (strong) instances")
 
 
 def _instance(axes: Axes, order: int, first: int, last: int, active: NDArray[np.int64]) -> None:
@@ -60,33 +60,56 @@ def draw_equivalence(rounds: int, window: int, path: Path) -> None:
                 axes.add_patch(Rectangle((t, t), 1, 1, facecolor=_PALE, edgecolor="white"))
             axes.set(xlim=(0, rounds), ylim=(rounds, 0), aspect="equal", xlabel="round learned from")
             axes.set_ylabel("round that acts (pale)")
-            axes.set_title(title, loc="left", fontsize=9)
+            axes.set_title(title)
             for set_ticks in (axes.set_xticks, axes.set_yticks):
                 set_ticks(np.arange(rounds) + 0.5, [str(t + 1) for t in range(rounds)])
             axes.grid(visible=False)
 
 
-def draw_run(trajectory: Mapping[str, NDArray[Any]], title: str, path: Path) -> None:
-    """One problem: rewards and regret, the active order if there is one, and the restarts."""
+def draw_run(
+    trajectory: Mapping[str, NDArray[Any]],
+    title: str,
+    path: Path,
+    *,
+    changes: Sequence[int] = (),
+    probabilities: bool = False,
+) -> None:
+    """One problem: rewards, regret, the active order if there is one, restarts, and rounds that bring a change.
+
+    The auxiliary value is a reward that the agent expects, or, where it is said to be one of the `probabilities`, how
+    likely the agent was to play the arm that it played; then it has an axis of its own.
+    """
     arrays = {name: values[0] for name, values in trajectory.items()}
     rounds = np.arange(1, len(arrays["rewards"]) + 1)
-    panels = 3 if "active_order" in arrays else 2
+    auxiliary = arrays.get("auxiliary_values")
+    panels = 2 + ("active_order" in arrays) + (probabilities and auxiliary is not None)
     with figure_at(path, (7.5, 1.7 * panels + 0.6)) as figure:
-        grid = figure.subplots(panels, 1, sharex=True)
-        grid[0].plot(rounds, arrays["rewards"], ".", markersize=3, color="#777777", label="reward")
-        if "auxiliary_values" in arrays:
-            grid[0].plot(rounds, arrays["auxiliary_values"], color="#0072B2", linewidth=1, label="auxiliary value")
-        grid[0].set_ylabel("reward")
-        grid[1].plot(rounds, np.cumsum(arrays["suboptimality"]), color="#000000", linewidth=1.4)
-        grid[1].set_ylabel("dynamic regret")
-        if panels == 3:
-            grid[2].step(rounds, arrays["active_order"], where="mid", color=_STRONG, linewidth=1)
-            grid[2].set_ylabel("active order")
+        grid = list(figure.subplots(panels, 1, sharex=True))
+        figure.align_ylabels(grid)
+        top, *rest = grid
+        top.plot(rounds, arrays["rewards"], ".", markersize=3, color="#777777", label="reward")
+        top.set_ylabel("reward")
+        if auxiliary is not None:
+            axes = rest.pop(0) if probabilities else top
+            label = "probability of the arm played" if probabilities else "reward expected (auxiliary value)"
+            axes.plot(rounds, auxiliary, color="#0072B2", linewidth=1, label=label)
+            if probabilities:
+                axes.set(ylabel="probability", ylim=(0, 1.03))
+        rest[0].plot(rounds, np.cumsum(arrays["suboptimality"]), color="#000000", linewidth=1.4)
+        rest[0].set_ylabel("dynamic regret")
+        if "active_order" in arrays:
+            rest[1].step(rounds, arrays["active_order"], where="mid", color=_STRONG, linewidth=1)
+            rest[1].set_ylabel("active order")
         for axes in grid:
+            for t in changes:
+                axes.axvline(
+                    t - 0.5, color="#444444", linewidth=1.1, linestyle=":", label="the world changes", zorder=0
+                )
             for t, (colour, label) in _restarts(arrays):
                 axes.axvline(t + 0.5, color=colour, linewidth=1, linestyle="--", label=label)
-        grid[0].set_title(title, loc="left", fontsize=9)
-        legend = {line.get_label(): line for line in grid[0].lines}  # each kind of restart once
+            axes.set_xlim(0, len(rounds) + 1)
+        grid[0].set_title(title)
+        legend = {line.get_label(): line for axes in grid for line in axes.lines if line.get_label()[0] != "_"}
         figure.legend(legend.values(), legend.keys(), loc="outside lower center", ncols=5)
         grid[-1].set_xlabel("round t")
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -34,13 +34,12 @@ from driftformer.models.bank import (
     statistics,
     statistics_by,
 )
-from driftformer.models.checkpoints import Policy
+from driftformer.models.ledger import Read
 from driftformer.models.query import DARING, QueryPolicy, Verdict
 from driftformer.models.sampling import standard_gumbel
 from driftformer.pretraining.data import OWN_SEED, TUNING_SEED, draw_place
 from driftformer.pretraining.loop import Step, learning_rate
 from driftformer.pretraining.losses import Average
-from driftformer.pretraining.play import Player
 from driftformer.pretraining.processes import Part
 from driftformer.pretraining.recipes import Recipe
 from driftformer.pretraining.state import TrainingState
@@ -64,18 +63,26 @@ AHEAD = 32
 
 @dataclass(frozen=True)
 class Watched:
-    """What was played, and what the bank knew in every round, `[T, B, …]`."""
+    """What was played, and what the bank, or ledger, knew in every round, `[T, B, …]`."""
 
     trajectories: Trajectories
-    known: Statistics
-    spread: Tensor  # [T, B]
+    known: Statistics | Read
+    spread: Tensor  # [T, B] the unit in which values are told
+
+
+class Watching(Protocol):
+    """Whoever plays a policy that reads statistics."""
+
+    @property
+    def policy(self) -> Any: ...
+    def watch(self, problems: Problems, gumbel: Tensor, stray: Tensor | None = None) -> Watched: ...
 
 
 class QueryPlayer:
     """Plays batches of problems with a policy's latest weights; on a GPU a round is a captured graph."""
 
     def __init__(self, policy: QueryPolicy) -> None:
-        self._policy = policy
+        self.policy = policy
         self._graphs: dict[tuple[object, ...], _Captured] = {}
 
     def play(self, problems: Problems, gumbel: Tensor) -> Trajectories:
@@ -88,16 +95,11 @@ class QueryPlayer:
         if stray is None:
             stray = gumbel.new_zeros(gumbel.shape[1], len(gumbel), DARING)
         if gumbel.device.type != "cuda" or not isinstance(problems, Tape):
-            return watch(self._policy, problems, gumbel, stray)
+            return watch(self.policy, problems, gumbel, stray)
         key = (tuple(problems.features.shape), problems.rewards)
         if key not in self._graphs:
-            self._graphs[key] = _Captured(self._policy, problems)
+            self._graphs[key] = _Captured(self.policy, problems)
         return self._graphs[key].watch(problems, gumbel, stray)
-
-
-def player_of(policy: Policy) -> Player | QueryPlayer:
-    """Whoever plays a policy of this form."""
-    return QueryPlayer(policy) if isinstance(policy, QueryPolicy) else Player(policy)
 
 
 def watch(policy: QueryPolicy, problems: Problems, gumbel: Tensor, stray: Tensor) -> Watched:
@@ -221,13 +223,13 @@ def _begins(horizon: int, device: torch.device) -> Tensor:
     return torch.arange(_STRETCHES + 1, device=device) * horizon // _STRETCHES
 
 
-def tries(randomness: Randomness, copies: int, horizon: int) -> Tensor:
-    """What rollouts dare more or less, `[T, copies · problems, 6]`: each copy of the second half mirrors one of the
+def tries(randomness: Randomness, copies: int, horizon: int, daring: int) -> Tensor:
+    """What rollouts dare more or less, `[T, copies · problems, D]`: each copy of the second half mirrors one of the
     first; nothing in the last stretch.
     """
     stretches = _STRETCHES - 1
-    half = randomness.stream("stray").normal((copies + 1) // 2, stretches, DARING).transpose(0, 1)  # [R/2, P, S - 1, 6]
-    tried = functional.pad(_STRAY * torch.cat([half, -half])[:copies].flatten(0, 1), (0, 0, 0, 1))  # [R·P, S, 6]
+    half = randomness.stream("stray").normal((copies + 1) // 2, stretches, daring).transpose(0, 1)  # [R/2, P, S - 1, D]
+    tried = functional.pad(_STRAY * torch.cat([half, -half])[:copies].flatten(0, 1), (0, 0, 0, 1))  # [R·P, S, D]
     return tried.transpose(0, 1).repeat_interleave(_begins(horizon, tried.device).diff(), dim=0)
 
 
@@ -238,7 +240,7 @@ class QueryLoop:
     recipe: Recipe
     model: Callable[..., Verdict]
     worlds: list[TrainingWorld]
-    player: QueryPlayer
+    player: Watching
     stepper: Stepper
     part: Part
     average: Average
@@ -282,7 +284,7 @@ class QueryLoop:
             def flat(held: Tensor) -> Tensor:
                 return held.index_select(0, rounds).flatten(0, 1)
 
-            verdict = model(Statistics(*(flat(held) for held in watched.known)), flat(offered))
+            verdict = model(type(watched.known)(*(flat(held) for held in watched.known)), flat(offered))
             value = value_loss(verdict, flat(target), flat(counts))
             if not tuning:  # daring plays no part yet, but several processes wait for the gradient of every weight
                 return value + 0 * verdict.daring.mean(), value
@@ -303,11 +305,11 @@ class QueryLoop:
             uniform = randomness.stream("gumbel").uniform(copies, shape.horizon, shape.arms)
             gumbel = standard_gumbel(uniform.transpose(0, 1).flatten(0, 1))  # one copy of all after the other
             if tuning:
-                stray = tries(randomness, copies, shape.horizon)
+                stray = tries(randomness, copies, shape.horizon, self.player.policy.daring)
                 return self.player.watch(problems.repeat(copies), gumbel, stray), stray
             heat = _HEAT * randomness.stream("heat").uniform()
             watched = self.player.watch(problems, gumbel * heat[:, None, None])
-            return watched, gumbel.new_zeros(shape.horizon, len(gumbel), DARING)
+            return watched, gumbel.new_zeros(shape.horizon, len(gumbel), self.player.policy.daring)
 
     def _problems(self, number: int, tuning: bool) -> tuple[Problems, Randomness]:
         """The problems of a step, and where its other random numbers come from."""

@@ -18,9 +18,9 @@ class Recipe:
     """Problems to learn from: a mixture of pretraining/worlds.py, or any environment by name."""
     start: str | None = None
     """A policy of the same sizes whose weights it begins with, by name or folder; without one, random weights."""
-    form: Literal["paper", "pointer", "query"] = "pointer"
-    """Two tokens per round and a fixed number of arms, one token per round and any number of arms, or statistics of
-    every arm in any number of dimensions and any unit."""
+    form: Literal["paper", "pointer", "query", "tabular"] = "pointer"
+    """Two tokens per round and a fixed number of arms, one token per round and any number of arms, statistics of every
+    arm in any number of dimensions and any unit, or statistics of the actions of an MDP's state."""
     backbone: Literal["gpt2", "relu"] = "gpt2"
     """GPT-2, or the ReLU transformer of the paper's Section 2.2."""
     layers: int = 8
@@ -74,6 +74,11 @@ class Recipe:
     """What the logits are multiplied by before it: labels teach to sample from the posterior, regret asks for less."""
     seed: int = 0
     """Random seed."""
+
+    @property
+    def reads_statistics(self) -> bool:
+        """Whether the policy sees statistics of what has happened, which it gathers while it plays."""
+        return self.form in ("query", "tabular")
 
     def __post_init__(self) -> None:
         for name in ("steps", "tuning_steps", "warmup"):
@@ -161,6 +166,24 @@ RECIPES: dict[str, Recipe] = {
             tuning_rate=1e-3,
             tuning_rollouts=16,
             tuning_updates=4,
+        ),
+        Recipe(
+            name="mdp",
+            summary="MDPs that drift: reads what a ledger of visits, rewards and moves says about every action",
+            worlds="mdps",
+            form="tabular",
+            layers=1,
+            heads=4,
+            width=64,
+            steps=100,
+            tokens=384_000,
+            rate=2e-3,
+            warmup=10,
+            tuning_steps=100,
+            tuning_tokens=768_000,
+            tuning_rate=2e-3,
+            tuning_rollouts=16,
+            tuning_updates=8,
         ),
         replace(
             _HIGH,

@@ -23,7 +23,6 @@ from driftformer.errors import InputError, brought_by, require_count, require_re
 from driftformer.models.checkpoints import Policy, new_policy, policy_sizes, read_policy, save_policy
 from driftformer.models.configuration import PolicyConfig, tokens_in
 from driftformer.models.incontext import InContextPolicy, placed
-from driftformer.models.query import QueryPolicy
 from driftformer.policies import TRAINING, digest_of, folder_of
 from driftformer.pretraining.data import FreshData, OwnRollouts, TrainingData
 from driftformer.pretraining.dataset import StoredData
@@ -31,8 +30,10 @@ from driftformer.pretraining.labels import OPTIMAL, check_labels
 from driftformer.pretraining.log import Log, curve_of
 from driftformer.pretraining.loop import Loop, Step
 from driftformer.pretraining.meter import Meter, fitting_tokens, training_flops_per_token
+from driftformer.pretraining.play import Player
+from driftformer.pretraining.players import player_of
 from driftformer.pretraining.processes import part_of
-from driftformer.pretraining.query import AHEAD, QueryLoop, QueryPlayer, player_of
+from driftformer.pretraining.query import AHEAD, QueryLoop
 from driftformer.pretraining.recipes import Recipe
 from driftformer.pretraining.state import TrainingState, load_state, save_state
 from driftformer.pretraining.step import Stepper
@@ -103,8 +104,8 @@ def train(
     for world in worlds_of(recipe.worlds):
         check_environment(world.environment)
     check_labels(recipe.labels, worlds_of(recipe.worlds))
-    if data is not None and recipe.form == "query":
-        raise InputError("data is set, but the query form learns from what it plays itself; leave --data out")
+    if data is not None and recipe.reads_statistics:
+        raise InputError("data is set, but this form learns from what it plays itself; leave --data out")
     if data is not None:  # what is stored was played by others, all rounds of it
         recipe = replace(recipe, own=0.0, short=0.0)
     with one_thread():
@@ -133,7 +134,7 @@ class _Run:
         on_cpu = asked.type == "cpu"
         if asked.index is not None and not on_cpu:
             torch.cuda.set_device(asked)
-        whole = on_cpu or recipe.form == "query"  # in 8 bits the differences between arms would be lost
+        whole = on_cpu or recipe.reads_statistics  # in 8 bits the differences between arms would be lost
         self._accelerator = Accelerator(mixed_precision="no" if whole else "bf16", cpu=on_cpu)
         self._device: torch.device = self._accelerator.device
         self._policy = self._new_policy()
@@ -162,9 +163,10 @@ class _Run:
         self._player = player_of(self._policy)
         if not on_cpu:
             torch.set_float32_matmul_precision("high")
-            policy, query = self._policy, recipe.form == "query"
-            for block in policy.blocks if isinstance(policy, QueryPolicy) else getattr(policy.backbone, "h", []):
-                block.compile(dynamic=query)  # one block's code for all
+            policy = self._policy
+            blocks = getattr(policy.backbone, "h", []) if isinstance(policy, InContextPolicy) else policy.blocks
+            for block in blocks:
+                block.compile(dynamic=recipe.reads_statistics)  # one block's code for all
         self._model = self._accelerator.prepare(self._policy)
         self._loop = self._make_loop(earlier)
         self._meter = Meter()
@@ -175,7 +177,7 @@ class _Run:
     def _make_loop(self, earlier: dict[str, Tensor]) -> Loop | QueryLoop:
         recipe, worlds, where = self._recipe, self._data.worlds, (self._device, self._part)
         shared = (self._part, self._together, self._state)
-        if isinstance(self._player, QueryPlayer):
+        if not isinstance(self._player, Player):
             stepper = Stepper(self._accelerator, self._model, self._optimizer, captures=False)
             ahead = AHEAD if self._device.type == "cuda" else 1
             return QueryLoop(recipe, self._model, worlds, self._player, stepper, *shared, self._device, ahead=ahead)
@@ -231,7 +233,7 @@ class _Run:
 
     def _step_seconds(self) -> float:
         """About how long the first step will take: on a CPU perhaps minutes, on a GPU next to nothing."""
-        if self._device.type != "cpu" or self._recipe.form == "query":
+        if self._device.type != "cpu" or self._recipe.reads_statistics:
             return 0.0
         few, config = 4, self._policy.config
         horizon = self._data.worlds[0].environment.horizon
@@ -364,7 +366,7 @@ class _Run:
         """What to say when the device's memory is full; the last saved state is untouched."""
         horizon = max(world.environment.horizon for world in self._data.worlds)
         try:
-            query = self._recipe.form == "query"
+            query = self._recipe.reads_statistics
             fits = self._recipe.tokens // 2 if query else fitting_tokens(self._model, self._policy.config, horizon)
         except torch.OutOfMemoryError:
             fits = 0

@@ -8,8 +8,7 @@ import torch
 from torch import Tensor
 
 from driftformer.models.sampling import standard_gumbel
-from driftformer.pretraining.play import Player
-from driftformer.pretraining.query import QueryPlayer
+from driftformer.pretraining.players import AnyPlayer
 from driftformer.pretraining.worlds import TrainingWorld
 from driftformer.randomness import Randomness
 from driftformer.simulation.collect import collect
@@ -40,12 +39,12 @@ class Validation:
             for place, world in enumerate(worlds)
         ]
 
-    def share(self, player: Player | QueryPlayer) -> float:
+    def share(self, player: AnyPlayer) -> float:
         """Regret of sampling from the policy as a share of the uniform policy's, averaged over worlds."""
         shares = [float(lost.mean()) for lost in self.shares(player)]
         return sum(shares) / len(shares)
 
-    def shares(self, player: Player | QueryPlayer) -> list[Tensor]:
+    def shares(self, player: AnyPlayer) -> list[Tensor]:
         """The same for every problem of each world, `[P]` each."""
         return [player.play(case.problems, case.gumbel).suboptimality.sum(dim=1) / case.uniform for case in self._cases]
 

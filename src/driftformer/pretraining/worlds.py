@@ -9,8 +9,11 @@ from typing import Any
 
 from driftformer.environments.base import Environment
 from driftformer.environments.broad import BroadBandit
+from driftformer.environments.broad_mdp import BroadFamily
 from driftformer.environments.drift import Affine, Drift, Jumps, Stationary
 from driftformer.environments.linear import LinearBandit
+from driftformer.environments.mdp import TabularMDP
+from driftformer.environments.mdp_drift import HandOver, MDPDrift, Redraws, Same, Swaps, Walk
 from driftformer.environments.per_problem import CosineAmong, CosineWithin, OneOf, WalkWithin
 from driftformer.environments.registry import PRESETS, make_env
 from driftformer.errors import unknown_name
@@ -64,6 +67,39 @@ def _broad() -> list[TrainingWorld]:
     return [TrainingWorld(environment, share) for environment, share in shares.items()]
 
 
+def _mdps() -> list[TrainingWorld]:
+    """MDPs of every kind that `environments/broad_mdp.py` can draw, in several sizes, under every drift but cycles."""
+    kinds: list[tuple[tuple[int, int, int], int, MDPDrift, str, float]] = [
+        ((8, 3, 5), 200, Redraws(3), "bernoulli", 0.12),
+        ((8, 3, 5), 200, Redraws(2), "exact", 0.12),
+        ((6, 2, 10), 120, Swaps(30), "exact", 0.08),
+        ((6, 2, 10), 120, Redraws(2), "bernoulli", 0.08),
+        ((12, 2, 6), 200, Redraws(2), "exact", 0.1),
+        ((12, 4, 8), 150, Redraws(1), "exact", 0.08),
+        ((12, 4, 8), 150, HandOver(), "bernoulli", 0.06),
+        ((20, 4, 12), 100, Redraws(1), "exact", 0.06),
+        ((4, 4, 3), 300, Walk(100), "bernoulli", 0.08),
+        ((10, 2, 8), 150, Walk(75), "exact", 0.06),
+        ((8, 3, 5), 250, Same(), "bernoulli", 0.08),
+        ((5, 2, 15), 100, Same(), "exact", 0.04),
+        ((6, 3, 4), 300, HandOver(), "exact", 0.04),
+    ]
+    return [
+        TrainingWorld(
+            TabularMDP(
+                name="broad-mdp",
+                family=BroadFamily(*sizes),
+                stages=sizes[2],
+                episodes=episodes,
+                drift=drift,
+                law=law,
+            ),
+            share,
+        )
+        for sizes, episodes, drift, law, share in kinds
+    ]
+
+
 def _tiny() -> list[TrainingWorld]:
     """Small enough for a laptop: 4 dimensions, 4 arms, 30 rounds, slow cosines."""
     fixed = LinearBandit(
@@ -103,6 +139,7 @@ WORLDS: dict[str, Callable[[], list[TrainingWorld]]] = {
     "low": _low,
     "cosine": _cosine,
     "broad": _broad,
+    "mdps": _mdps,
     "tiny": _tiny,
 }
 

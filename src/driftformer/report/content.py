@@ -8,7 +8,7 @@ from typing import Any
 
 from driftformer.experiments import RATES, THEORY, TRAININGS, reproduce
 from driftformer.experiments.claims import CLAIMS, judge
-from driftformer.simulation.numbers import number
+from driftformer.report.single_runs import caption
 from driftformer.storage.files import read_json
 
 
@@ -34,19 +34,6 @@ class Content:
         self.single_runs = {name: {**run, "caption": caption(run)} for name, run in runs.items()}
         every = [summary.agents for cases in self.summaries.values() for summary in cases.values()]
         self.agents = sorted({agent for agents in every for agent in agents})
-
-
-def caption(run: Mapping[str, Any]) -> str:
-    """What a single run shows, in words."""
-    words = (
-        f"Problem {run['problem']} of {run['runs']}, the one with the median regret: {number(run['regret_final'])}. "
-        f"Over all {run['runs']} the median is {number(run['regret_median'])}, the mean {number(run['regret_mean'])}. "
-        f"Here the agent played the best arm in {run['best_arm_share']:.0%} of the rounds"
-    )
-    if run["kind"] == "policy":
-        return f"{words}."
-    count = len(run["restarts"])
-    return f"{words} and restarted {'once' if count == 1 else f'{count} times' if count else 'never'}."
 
 
 def _options(about: Mapping[str, Any]) -> str:

@@ -239,8 +239,8 @@ def rollout(
         randomness = Randomness(seed, chunks, device=check_device(device), dtype=dtype)
         batch, horizon, arms = randomness.batch, environment.horizon, environment.arms
         traits = traits_of(environment)
-        sizes = (batch, horizon, arms, environment.dim)
-        state: Any = agent.init(ProblemShape(*sizes, randomness.device, dtype, traits.states, traits.stages))
+        sizes = (batch, horizon, arms, environment.dim, randomness.device, dtype)
+        state: Any = agent.init(ProblemShape(*sizes, traits.states, traits.stages, traits.stages_differ))
         recorder, history = RegretRecorder(counts, horizon), list[_Round]()
         live, rng = Live(environment, randomness), randomness.stream("agent")
         informed = agent if isinstance(agent, Privileged) else None

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from driftformer.errors import InputError
+from driftformer.simulation.numbers import signed, with_error
 from driftformer.storage.files import read_json
 
 FORMAT = 4
@@ -22,6 +23,9 @@ _LARGEST = 2**30
 """Bytes of a summary: curves of many agents over a million rounds."""
 
 Numbers = tuple[float, ...]
+
+CHANCE = "random"
+"""The agent that plays by chance."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +40,18 @@ class PairedDifference:
     high: float
 
     @property
+    def text(self) -> str:
+        """With its sign and, where there is one, its interval."""
+        interval = f" [{signed(self.low)}, {signed(self.high)}]" if self.runs > 1 else ""
+        return signed(self.mean) + interval
+
+    @property
     def reversed(self) -> PairedDifference:
         """The same difference seen from the other agent."""
         return PairedDifference(self.reference, self.agent, self.runs, -self.mean, -self.high, -self.low)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AgentSummary:
     """One agent's dynamic regret."""
 
@@ -59,8 +69,11 @@ class AgentSummary:
     suboptimality_curve_stderr: Numbers
     diagnostics: dict[str, dict[str, float]]  # what the agent reports about itself: the mean and the max over runs
 
+    def __repr__(self) -> str:
+        return f"AgentSummary(regret {with_error(self.regret_mean, self.regret_stderr)}, {self.runs} runs)"
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Summary:
     """Some agents on the same problems of one environment."""
 
@@ -72,6 +85,9 @@ class Summary:
     agents: dict[str, AgentSummary]
     paired_differences: tuple[PairedDifference, ...]
 
+    def __repr__(self) -> str:
+        return f"Summary({self.title}: {', '.join(self.ranking)})"
+
     @property
     def title(self) -> str:
         return f"{self.description}, {self.runs} runs, seed {self.seed}"
@@ -80,6 +96,11 @@ class Summary:
     def ranking(self) -> list[str]:
         """Agents by their mean regret, the best one first."""
         return sorted(self.agents, key=lambda name: self.agents[name].regret_mean)
+
+    @property
+    def contenders(self) -> list[str]:
+        """The agents that can win, the best one first: not chance and not the privileged, the ends of the scale."""
+        return [name for name in self.ranking if not self.agents[name].privileged and name != CHANCE]
 
     def difference(self, agent: str, reference: str) -> PairedDifference:
         """How much more regret one agent has than another, whichever way round it is stored."""

@@ -8,13 +8,12 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from driftformer.agents.master import Master
 from driftformer.plots.style import figure_at
 from driftformer.randomness import one_thread
-from driftformer.theory import linucb, scheduler, testing
+from driftformer.theory import linucb, scheduler
 from driftformer.theory.bounds import inverse_root
 from driftformer.theory.network import Layer, apply
-from driftformer.theory.noncontinuous import SHARPNESS, block_network
+from driftformer.theory.noncontinuous import SHARPNESS, NonContinuous
 from driftformer.theory.tokens import Layout, random_tokens
 
 
@@ -75,28 +74,22 @@ def draw_product(path: Path) -> None:
 
 def draw_overview(n: int, path: Path) -> None:
     """The counterpart of `fig:proof_approx`: the algorithm's operations above, the layers that do them below."""
-    block = block_network(n, 3, Master(), 2**n)
-    parts = {
-        "random numbers": block.parts["ranks"],
-        "held in blocks": block.parts["flags"][:1],
-        "Bernoulli masks": block.parts["flags"][1:],
-        "σ1": block.parts["schedule"][:1],
-        "σ2": block.parts["schedule"][1:],
-        "sums": block.parts["sums"],
-        "U, TEST": block.parts["tests"],
-        "RM": [testing.restart(block.layout, block.layout.unit("reward"), 1.0)],
-    }
+    network = NonContinuous(linucb.SoftLinUCB(), 2 ** (n + 1) - 1)
+    names = {"fetch": "last round", "coins": "random flags", "WS": "σ1, σ2", "base": "LinUCB", "keep": "memory"}
+    parts = {names.get(name, name): layers for name, layers in network.parts.items()}
     with figure_at(path, (1.35 * len(parts), 2.6)) as figure:
         axes = figure.subplots()
         for place, (name, layers) in enumerate(parts.items()):
-            heads = sum(len(layer.heads) for layer in layers)
-            hidden = sum(layer.hidden for layer in layers)
-            words = [f"{heads} heads"] * bool(heads) + [f"{hidden} hidden"] * bool(hidden)
+            heads = max(len(layer.heads) for layer in layers)
+            hidden = max(layer.hidden for layer in layers)
+            words = [f"≤ {heads} heads"] * bool(heads) + [f"≤ {hidden} hidden"] * bool(hidden)
             _box(axes, place, 1.2, "#CFE3F2", name)
             _box(axes, place, 0.0, "#CDE8D8", f"{len(layers)} layer{'s' * (len(layers) > 1)}\n" + "\n".join(words))
             axes.annotate("", (place + 0.45, 1.0), (place + 0.45, 1.2), arrowprops={"arrowstyle": "->"})
         axes.set(xlim=(-0.1, len(parts)), ylim=(-0.1, 2.3))
-        axes.set_title(f"MASTER's operations and their layers, n = {n}, D = {block.layout.width}", loc="left")
+        axes.set_title(
+            f"MASTER's operations and their layers, T = {network.rounds}, D = {network.memory.at.width}", loc="left"
+        )
         axes.axis("off")
 
 

@@ -77,6 +77,50 @@ class Coordinates(dict[str, slice]):
         """The matrix that adds one entry to another, `[D, D]`."""
         return self.read(target).T @ self.read(source, times)
 
+    def overwrite(self, target: str, rows: Tensor) -> Tensor:
+        """The matrix whose addition gives an entry the values that rows `[size, D]` read."""
+        return self.read(target).T @ (rows - self.read(target))
+
+
+def beside(*mlps: Mlp) -> Mlp:
+    """All of them in one layer: hidden units side by side."""
+    return Mlp(torch.cat([mlp.first for mlp in mlps]), torch.cat([mlp.second for mlp in mlps], dim=1))
+
+
+def units(reads: Tensor, writes: Tensor) -> Mlp:
+    """Add ReLU(⟨reads_i, h⟩) along writes_i, rows `[m, D]` each; a single row of either is used m times."""
+    count = max(len(reads), len(writes))
+    return Mlp(reads.expand(count, -1), writes.expand(count, -1).T)
+
+
+def indicators(reads: Tensor, one: Tensor, writes: Tensor, k: float) -> Mlp:
+    """Add 1[⟨reads_i, h⟩ > 0] to the entry of writes_i, rows `[m, D]` each: two hidden units per row.
+
+    `one` `[D]` reads the constant.
+    """
+    first = torch.stack([k * reads, k * reads - one], dim=1).flatten(0, 1)  # [2m, D]
+    return Mlp(first, torch.stack([writes, -writes], dim=1).flatten(0, 1).T)
+
+
+def gated(reads: Tensor, closed: Tensor, writes: Tensor, largest: float) -> Mlp:
+    """Add ⟨reads_i, h⟩ where the gate ⟨closed_i, h⟩ is 0 and nothing where it is at least 1, for |reads| ≤ largest.
+
+    x·g for a gate g in {0, 1} is ReLU(x − Γ(1−g)) − ReLU(−x − Γ(1−g)) as long as |x| ≤ Γ: two hidden units per row.
+    """
+    shut = largest * closed
+    first = torch.stack([reads - shut, -reads - shut], dim=1).flatten(0, 1)  # [2m, D]
+    return Mlp(first, torch.stack([writes, -writes], dim=1).flatten(0, 1).T)
+
+
+def with_itself(one: Tensor, now: Tensor, slope: float, pair: tuple[Tensor, Tensor], value: Tensor) -> Head:
+    """Add (1/t)·ReLU(⟨left·h_t, right·h_t⟩)·V h_t to token t, and nothing of earlier ones; `pair` has rows `[q, D]`.
+
+    The score is ⟨left·h_t, right·h_k⟩ − Γ(t − k), with a slope Γ that makes it negative for every k < t.
+    """
+    left, right = pair
+    query = torch.cat([torch.stack([-slope * now, one]), left])
+    return Head(query, torch.cat([torch.stack([one, slope * now]), right]), value)
+
 
 def linear(change: Tensor) -> Mlp:
     """An MLP that adds change·h to h, since ReLU(s) − ReLU(−s) = s; rows of zeros take no hidden units."""
@@ -93,15 +137,29 @@ def slope_changes(knots: Tensor, values: Tensor) -> Tensor:
 
 def build(layers: Sequence[Layer], width: int) -> ReLUTransformer:
     """The transformer with these weights."""
-    network = ReLUTransformer(width, 1, 0)
-    network.layers.extend(_layer(layer, width, index) for index, layer in enumerate(layers))
-    return network.double().requires_grad_(False)
+    network, known = ReLUTransformer(width, 1, 0), dict[int, tuple[int, Tensor, Tensor]]()
+    network.layers.extend(_layer(layer, width, index, known) for index, layer in enumerate(layers))
+    return network.requires_grad_(False)
 
 
-def _layer(layer: Layer, width: int, index: int) -> ReLULayer:
+def _layer(layer: Layer, width: int, index: int, known: dict[int, tuple[int, Tensor, Tensor]]) -> ReLULayer:
+    """One layer; heads that occur in several layers, as one object, have their matrices once in memory."""
     none, eye = torch.zeros(1, width, dtype=torch.double), torch.eye(width, dtype=torch.double)
-    heads = list(layer.heads) or [Head(none, none, torch.zeros_like(eye))]
+    heads = layer.heads or [Head(none, none, torch.zeros_like(eye))]
     mlp = layer.mlp or Mlp(none, none.T)
+    if id(layer.heads) not in known or not layer.heads:
+        known[id(layer.heads)] = _attention(heads)
+    size, read, written = known[id(layer.heads)]
+    with torch.device("meta"):
+        built = ReLULayer(width, len(heads), index, head_size=size, hidden=len(mlp.first))
+    weights = {"queries_keys_values": read, "out": written, "first": mlp.first, "second": mlp.second}
+    built.load_state_dict({f"{name}.weight": matrix for name, matrix in weights.items()}, assign=True)
+    return built
+
+
+def _attention(heads: Sequence[Head]) -> tuple[int, Tensor, Tensor]:
+    """The size of a head, queries, keys and values below each other, and what is written where."""
+    eye = torch.eye(heads[0].value.shape[0], dtype=torch.double)
     written = [head.value.abs().sum(dim=1) > 0 for head in heads]  # the rows of V that are not zero
     size = max(*(len(head.query) for head in heads), *(int(rows.sum()) for rows in written))
 
@@ -110,14 +168,8 @@ def _layer(layer: Layer, width: int, index: int) -> ReLULayer:
         return torch.cat([functional.pad(rows, (0, 0, 0, size - len(rows))) for rows in matrices])
 
     values = [head.value[rows] for head, rows in zip(heads, written, strict=True)]
-    built = ReLULayer(width, len(heads), index, head_size=size, hidden=len(mlp.first)).double()
-    with torch.no_grad():
-        queries_keys = (*(head.query for head in heads), *(head.key for head in heads))
-        built.queries_keys_values.weight.copy_(stacked(*queries_keys, *values))
-        built.out.weight.copy_(stacked(*(eye[rows] for rows in written)).T)
-        built.first.weight.copy_(mlp.first)
-        built.second.weight.copy_(mlp.second)
-    return built
+    read = stacked(*(head.query for head in heads), *(head.key for head in heads), *values)
+    return size, read, stacked(*(eye[rows] for rows in written)).T.contiguous()
 
 
 def run(network: ReLUTransformer, tokens: Tensor) -> Tensor:
@@ -136,21 +188,27 @@ def sizes(layers: Sequence[Layer]) -> Sizes:
     """D, L, M, D' and the norm |||θ||| of Section 2.2."""
     reads = [head.query for layer in layers for head in layer.heads]
     reads += [layer.mlp.first for layer in layers if layer.mlp is not None]
+    attention = {id(layer.heads): _norm_of_heads(layer.heads) for layer in layers}
     return Sizes(
         width=reads[0].shape[1],
         layers=len(layers),
         heads=max(len(layer.heads) for layer in layers),
         hidden=max(layer.hidden for layer in layers),
-        norm=max(_norm(layer) for layer in layers),
+        norm=max(attention[id(layer.heads)] + _norm_of_mlp(layer.mlp) for layer in layers),
     )
 
 
-def _norm(layer: Layer) -> float:
-    """One layer's part of |||θ|||."""
+def _norm_of_heads(heads: Sequence[Head]) -> float:
+    """max ‖Q_m‖ or ‖K_m‖, plus Σ ‖V_m‖."""
+    largest = max((max(_operator(head.query), _operator(head.key)) for head in heads), default=0.0)
+    return largest + sum(_operator(head.value) for head in heads)
 
-    def operator(matrix: Tensor) -> float:
-        return float(torch.linalg.matrix_norm(matrix, ord=2))
 
-    largest = max((max(operator(head.query), operator(head.key)) for head in layer.heads), default=0.0)
-    values = sum(operator(head.value) for head in layer.heads)
-    return largest + values + (0.0 if layer.mlp is None else operator(layer.mlp.first) + operator(layer.mlp.second))
+def _norm_of_mlp(mlp: Mlp | None) -> float:
+    return 0.0 if mlp is None else _operator(mlp.first) + _operator(mlp.second)
+
+
+def _operator(matrix: Tensor) -> float:
+    """The operator norm; rows and columns of zeros do not count."""
+    kept = matrix[matrix.any(dim=1)][:, matrix.any(dim=0)]
+    return float(torch.linalg.matrix_norm(kept, ord=2)) if kept.numel() else 0.0

@@ -52,6 +52,14 @@ def rank_tests(ranks: Tensor) -> tuple[float, float]:
     return uniform, bonferroni(pairs or [1.0])
 
 
+def independence_of_orders(ranks: Tensor) -> float:
+    """p-value for the numbers of different orders in the same token being independent, for ranks `[B, T, n+1]`."""
+    few, orders = range(1, min(ranks.shape[1], 8)), range(ranks.shape[2])
+    whole = (ranks * torch.arange(1, ranks.shape[1] + 1).unsqueeze(1)).round().long()
+    pairs = [(whole[:, t, i], whole[:, t, j], t + 1) for t in few for i in orders for j in orders if i < j]
+    return bonferroni([independence(first, second, (bins, bins)) for first, second, bins in pairs])
+
+
 def full_sequence_independence(ranks: Tensor) -> float:
     """p-value for independence of the first two ranks among all rounds: they are never equal, so it is tiny."""
     rounds = ranks.shape[1]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from driftformer.plots.schedule import draw_equivalence
 from driftformer.storage.files import write_json
-from driftformer.theory.checks import CHECKS, run_checks
+from driftformer.theory.checks import CHECKS, Scale, run_checks
 from driftformer.theory.figures import draw_overview, draw_scheduler
 
 CHECKED = "theory.json"
@@ -27,5 +27,5 @@ def check_theory(folder: Path, on_check: Callable[[str], object] = lambda name: 
         if not (folder / name).exists():
             draw(folder / name)
     if not (folder / CHECKED).exists():
-        rows = run_checks(CHECKS, N, on_check)
+        rows = run_checks(CHECKS, Scale(N), on_check)
         write_json(folder / CHECKED, {name: asdict(row) for name, row in rows.items()})

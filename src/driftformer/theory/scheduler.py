@@ -6,12 +6,25 @@ exact, but for the ramp of `indicators`. docs/theory.md tells where the text dif
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import torch
 from torch import Tensor
 
 from driftformer.errors import InputError
 from driftformer.theory.bounds import Rho
-from driftformer.theory.network import Head, Layer, Mlp, linear, slope_changes
+from driftformer.theory.network import (
+    Coordinates,
+    Head,
+    Layer,
+    Mlp,
+    apply,
+    beside,
+    indicators,
+    linear,
+    slope_changes,
+    units,
+)
 from driftformer.theory.tokens import Layout
 
 
@@ -31,15 +44,6 @@ def indicator(x: Tensor, k: float) -> Tensor:
 def ramp_share(x: Tensor, k: float) -> float:
     """The share of inputs inside the ramp."""
     return float(((x > 0) & (k * x < 1)).double().mean())
-
-
-def indicators(reads: Tensor, one: Tensor, writes: Tensor, k: float) -> Mlp:
-    """Add 1[⟨reads_i, h⟩ > 0] to the entry of writes_i, rows `[m, D]` each: two hidden units per row.
-
-    `one` `[D]` reads the constant.
-    """
-    first = torch.stack([k * reads, k * reads - one], dim=1).flatten(0, 1)  # [2m, D]
-    return Mlp(first, torch.stack([writes, -writes], dim=1).flatten(0, 1).T)
 
 
 def exact_ranks(noise: Tensor) -> Tensor:
@@ -65,16 +69,18 @@ def ranks(layout: Layout, k: float) -> Layer:
     (features of fixed arms) gives equal ranks, which are not random, so the noise must be an input of its own, as it is
     here.
     """
-    one = layout.unit("one")
+    return Layer(rank_heads(layout.unit("one"), layout.units("noise"), layout.units("rand"), k))
+
+
+def rank_heads(one: Tensor, noise: Tensor, rand: Tensor, k: float) -> list[Head]:
+    """Add the sequential rank of each noise to the entry that `rand` reads, rows `[n+1, D]` both; `one` is `[D]`."""
     heads = []
-    for order in layout.orders:
-        noise = layout.unit("noise", order)
-        value = torch.outer(layout.unit("rand", order), one)
-        key = torch.stack([one, k * noise, one])
+    for source, target in zip(noise, rand, strict=True):
+        value = torch.outer(target, one)
+        key = torch.stack([one, k * source, one])
         for offset, sign in ((0.0, 1.0), (-1.0, -1.0)):
-            query = torch.stack([k * noise, -one, offset * one])
-            heads.append(Head(query, key, sign * value))
-    return Layer(heads)
+            heads.append(Head(torch.stack([k * source, -one, offset * one]), key, sign * value))
+    return heads
 
 
 def exact_held(numbers: Tensor) -> Tensor:
@@ -128,25 +134,61 @@ def masks(layout: Layout, rho: Rho, k: float) -> Layer:
     return Layer(mlp=Mlp(torch.cat([flags.first, rand]), torch.cat([flags.second, -rand.T], dim=1)))
 
 
-def square(x: Tensor, pieces: int) -> Tensor:
-    """x² on [0, 2] by straight pieces between equally spaced knots: one ReLU per piece."""
-    knots = torch.linspace(0, 2, pieces + 1, dtype=x.dtype)
-    return (torch.relu(x.unsqueeze(-1) - knots[:-1]) * slope_changes(knots, knots**2)).sum(-1)
+def square(pieces: int) -> tuple[Tensor, Tensor]:
+    """x² on [0, 2] by straight pieces between equally spaced knots: the shifts and weights of one ReLU per piece."""
+    knots = torch.linspace(0, 2, pieces + 1, dtype=torch.double)
+    return knots[:-1], slope_changes(knots, knots**2)
 
 
-def product(x: Tensor, y: Tensor, pieces: int) -> Tensor:
-    """The text's way to flags compares ρ(2^n) with an approximate rand·ρ(2^i): xy on [0, 1]² as ((x+y)² − x² − y²)/2.
+def product(x: Tensor, y: Tensor, one: Tensor, write: Tensor, pieces: int) -> Mlp:
+    """Add xy for numbers in [0, 1] that the rows x and y read, as ((x+y)² − x² − y²)/2; `write` names the entry.
 
     It has 3·pieces hidden units, and its error is at most 1.5/pieces²: O(1/√ε) of them, fewer than the text's O(1/ε).
+    The text's own pieces are summed *inside* the ReLU, where a sum of affine functions is one affine function: its
+    error is at least ¼, since xy at the corners of [0, 1]² has (1 + 0) − (0 + 0) = 1 where an affine function has 0.
     """
-    return (square(x + y, pieces) - square(x, pieces) - square(y, pieces)) / 2
+    shifts, weights = square(pieces)
+    squares = [
+        units(row - shifts.unsqueeze(1) * one, (sign * weights / 2).unsqueeze(1) * write)
+        for row, sign in ((x + y, 1.0), (x, -1.0), (y, -1.0))
+    ]
+    return beside(*squares)
+
+
+def product_coordinates() -> Coordinates:
+    """What Step 1 reads and writes: rand, ρ(2^i), ρ(2^n); the product, and the flag."""
+    return Coordinates(dict.fromkeys(("one", "rand", "rho", "rho_n", "product", "flag"), 1))
+
+
+def product_masks(pieces: int, k: float) -> list[Layer]:
+    """The text's way to flags, 1[rand·ρ(2^i) < ρ(2^n)], with ρ in the token: two MLPs, since one cannot multiply."""
+    read = product_coordinates().read
+    multiply = product(read("rand")[0], read("rho")[0], read("one")[0], read("product")[0], pieces)
+    compare = indicators(read("rho_n") - read("product"), read("one")[0], read("flag"), k)
+    return [Layer(mlp=multiply), Layer(mlp=compare)]
+
+
+def corners(count: int) -> Tensor:
+    """All pairs of numbers on a grid of [0, 1]², `[count², 2]`."""
+    grid = torch.linspace(0, 1, count, dtype=torch.double)
+    return torch.cartesian_prod(grid, grid)
 
 
 def largest_product_error(pieces: int) -> float:
     """The largest error of `product` on a grid of [0, 1]²."""
-    grid = torch.linspace(0, 1, 201, dtype=torch.double)
-    x, y = torch.meshgrid(grid, grid, indexing="ij")
-    return float((product(x, y, pieces) - x * y).abs().max())
+    at, pairs = product_coordinates(), corners(201)
+    tokens = torch.zeros(len(pairs), 1, at.width, dtype=torch.double)
+    tokens[..., at["one"]] = 1.0
+    tokens[:, 0, at["rand"].start], tokens[:, 0, at["rho"].start] = pairs[:, 0], pairs[:, 1]
+    made = apply(product_masks(pieces, 1.0)[:1], tokens)[:, 0, at["product"].start]
+    return float((made - pairs.prod(dim=1)).abs().max())
+
+
+def least_affine_error() -> float:
+    """How far the affine function that fits best, in the largest error, stays from xy on [0, 1]²: ¼, at (½, ½)."""
+    pairs = corners(201)
+    best = pairs.sum(dim=1) / 2 - 0.25
+    return float((best - pairs.prod(dim=1)).abs().max())
 
 
 def exact_sigma1(tokens: Tensor, layout: Layout) -> Tensor:
@@ -171,8 +213,17 @@ def sigma1(layout: Layout) -> Layer:
     < t once Γ is large enough, and at k = t it is t·(1 − B_{m,t}), whose factor t undoes the 1/t. With the value −P_m h
     the residual leaves B·P_m h: exact, without a ramp, and with one head per order instead of the text's two.
     """
-    absent = layout.unit("one") - layout.units("rand")  # [n+1, D] reads 1 − B
-    return Layer([layout.attend_to_itself(absent[order], -projection(layout, order)) for order in layout.orders])
+    parts = [projection(layout, order) for order in layout.orders]
+    return Layer(masking(layout.attend_to_itself, layout.unit("one"), layout.units("rand"), parts))
+
+
+Attend = Callable[[Tensor, Tensor], Head]
+"""A head of the token with itself: adds ⟨weight, h_t⟩·V h_t, given the row `[D]` of the weight and V."""
+
+
+def masking(attend: Attend, one: Tensor, flags: Tensor, parts: Sequence[Tensor]) -> list[Head]:
+    """σ1 for flags that rows `[n+1, D]` read and parts P_m `[D, D]`."""
+    return [attend(one - flag, -part) for flag, part in zip(flags, parts, strict=True)]
 
 
 def exact_sigma2(tokens: Tensor, layout: Layout) -> Tensor:
@@ -192,12 +243,17 @@ def sigma2(layout: Layout) -> Layer:
     for every order but the lowest, which nothing can mask, with scores t·C − Γ(t − k) and t·C − t − Γ(t − k). (The text
     decides from sums of auxiliary values f; but f may be zero, and the sums include those of orders that are not live.)
     """
-    one, rand = layout.unit("one"), layout.units("rand")
+    parts = [projection(layout, order) for order in layout.orders]
+    return Layer(selection(layout.attend_to_itself, layout.unit("one"), layout.units("rand"), parts))
+
+
+def selection(attend: Attend, one: Tensor, flags: Tensor, parts: Sequence[Tensor]) -> list[Head]:
+    """σ2, likewise."""
     heads = []
-    for order in layout.orders[1:]:
-        lower, keep = rand[:order].sum(dim=0), projection(layout, order)
-        heads += [layout.attend_to_itself(lower, -keep), layout.attend_to_itself(lower - one, keep)]
-    return Layer(heads)
+    for order in range(1, len(flags)):
+        lower = flags[:order].sum(dim=0)
+        heads += [attend(lower, -parts[order]), attend(lower - one, parts[order])]
+    return heads
 
 
 def compression_matrix(d: int, parts: int, width: int) -> Tensor:
@@ -216,15 +272,17 @@ def compression_matrix(d: int, parts: int, width: int) -> Tensor:
     return matrix
 
 
-def compressed(layout: Layout) -> list[Layer]:
-    """A regular transformer: copy the data of order 0's part to all others, then apply σ1 and σ2 to the parts."""
-    change = torch.zeros(layout.width, layout.width, dtype=torch.double)
-    for order in layout.orders[1:]:
-        change[layout.x(order), layout.x(0)] = torch.eye(layout.d, dtype=torch.double)
-    copy = [Layer(mlp=linear(change))] if layout.n else []
-    return [*copy, sigma1(layout), sigma2(layout)]
+def regular(layout: Layout) -> list[Layer]:
+    """The regular transformer of `appx-motiv-non-cont-tf`, from the data in order 0's part to what WS leaves of it.
 
-
-def decompressed(tokens: Tensor, layout: Layout) -> Tensor:
-    """The sum of all parts, `[…, d]`: after σ1 and σ2 at most one is nonzero, the selected trajectory."""
-    return torch.stack([tokens[..., layout.x(order)] for order in layout.orders]).sum(dim=0)
+    Compression copies the data into every other part by heads that see their own token alone (the text's MaskAttn); σ1
+    and σ2 follow; decompression, an MLP, puts the sum of all parts, of which one at most is not zero, where the data
+    was.
+    """
+    one = layout.unit("one")
+    places = torch.eye(layout.width, dtype=torch.double)
+    data = places[layout.x(0)]  # [d, D]
+    copies = [layout.attend_to_itself(one, places[layout.x(order)].T @ data) for order in layout.orders[1:]]
+    others = torch.stack([places[layout.x(order)] for order in layout.orders]).sum(dim=0) - data
+    back = [Layer(mlp=linear(data.T @ others))] if layout.n else []
+    return [*([Layer(copies)] if copies else []), sigma1(layout), sigma2(layout), *back]

@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 
 from driftformer.theory.bounds import Rho
-from driftformer.theory.network import Coordinates, Head, Layer, Mlp
-from driftformer.theory.scheduler import indicators
+from driftformer.theory.network import Coordinates, Head, Layer, Mlp, beside, gated, indicators, linear
 from driftformer.theory.tokens import Layout
 
 ORDER_ENTRIES = ("average", "ends", "exceeds")
@@ -109,10 +108,14 @@ def reset_places(layout: Layout) -> list[int]:
 
 
 def exact_restart(tokens: Tensor, gate: Tensor, layout: Layout) -> Tensor:
-    """T·h: the listed entries times the gate `[B, T]`, which is 1 where all tests pass."""
-    kept = tokens.clone()
-    kept[..., reset_places(layout)] *= gate.unsqueeze(-1)
-    return kept
+    """T·h with the diagonal of `def-test-matrix` as it is printed, for a gate `[B, T]` that is 1 where tests pass.
+
+    It counts places and knows no names, so that it cannot share a mistake with `reset_places`; entries that the text
+    does not list stay as they are.
+    """
+    printed = ([1] * (layout.d + 1) + [0] * 4) * (layout.n + 1) + [1, 1, 0, 0, 0]
+    preserved = torch.tensor(printed + [1] * (layout.width - len(printed)), dtype=torch.bool)
+    return torch.where(preserved, tokens, tokens * gate.unsqueeze(-1))
 
 
 def restart(layout: Layout, gate: Tensor, largest: float) -> Layer:
@@ -123,8 +126,6 @@ def restart(layout: Layout, gate: Tensor, largest: float) -> Layer:
     entry that is reset; a running minimum U is therefore stored as C − U with a ceiling C, so that zero is "no bound
     yet".
     """
-    closed = largest * (layout.unit("one") - gate)  # Γ(1 − g)
     entries = torch.eye(layout.width, dtype=torch.double)[reset_places(layout)]  # [m, D]
-    first = torch.stack([entries - closed, -entries - closed, entries, -entries], dim=1)
-    second = torch.stack([entries, -entries, -entries, entries], dim=1)
-    return Layer(mlp=Mlp(first.flatten(0, 1), second.flatten(0, 1).T))
+    closed = (layout.unit("one") - gate).unsqueeze(0)
+    return Layer(mlp=beside(gated(entries, closed, entries, largest), linear(-entries.T @ entries)))

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from driftformer.errors import require_count
-from driftformer.theory.network import Coordinates, Head
+from driftformer.theory.network import Coordinates, Head, with_itself
 
 ORDER_ENTRIES = ("length", "window_sum", "rand", "lower_sum", "auxiliary")
 """What follows x in the block of each order."""
@@ -92,7 +92,7 @@ class Layout:
         Γ is large enough to make the score of every earlier round negative, whatever the flags.
         """
         one, now, slope = self.unit("one"), self.unit("t"), 2.0 * (self.n + 2) * self.rounds  # slope is Γ
-        return Head(torch.stack([now, now, one]), torch.stack([weight, -slope * one, slope * now]), value)
+        return with_itself(one, now, slope, (now.unsqueeze(0), weight.unsqueeze(0)), value)
 
 
 def empty_tokens(layout: Layout, batch: int) -> Tensor:

@@ -28,7 +28,7 @@ _MOST_COLUMNS = 100_000
 
 def reads_history(agent: Agent) -> TypeGuard[InContext]:
     """Whether it is a policy of the paper's or the pointer form, which reads raw rounds."""
-    return isinstance(agent, InContext) and agent.config.form != "query"
+    return isinstance(agent, InContext) and agent.config.form in ("paper", "pointer")
 
 
 def largest(agent: Agent) -> float:
