@@ -4,12 +4,12 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: help demo test lint bench bakeoff clean
+.PHONY: help demo test lint bench bakeoff docs tutorials clean
 
 help: ## say what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 15
 
-demo: .venv/core ## the paper's experiments with the shipped policies, and a report to open, in a few minutes
+demo: .venv/demo ## the paper's experiments with the shipped policies, and a report to open, in a few minutes
 	$(BIN)/driftformer reproduce --out runs/demo --workers 2
 
 test: lint ## lint, types and all tests
@@ -32,18 +32,24 @@ bench: .venv/bench .venv/rlberry ## compare speed with other libraries and updat
 bakeoff: .venv/bench ## compare agents on real tables and update docs/bakeoff.md
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.bakeoff --write
 
-clean: ## remove the virtual environment and all caches, but no results
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
+docs: .venv/docs ## the documentation site, with warnings as errors: docs/_build/index.html
+	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --quiet docs docs/_build
+	@echo "open docs/_build/index.html"
 
-.venv/core: pyproject.toml constraints.txt
+tutorials: .venv/dev ## run the notebooks of the tutorials and store their outputs
+	$(ONE_THREAD) $(BIN)/python docs/run_tutorials.py
+
+clean: ## remove the virtual environment and all caches, but no results
+	rm -rf .venv docs/_build docs/jupyter_execute .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+.venv/new:
 	@$(PYTHON) -c 'import sys; sys.exit("driftformer needs Python 3.11 or newer: make PYTHON=python3.12" if sys.version_info < (3, 11) else 0)'
 	@echo "setting up .venv (torch is large: this takes a minute or two) …"
 	@$(PYTHON) -m venv .venv
-	@$(PIP) --editable .
 	@touch $@
 
-.venv/dev .venv/bench: .venv/%: .venv/core
-	@echo "adding what '$*' needs …"
+.venv/demo .venv/dev .venv/docs .venv/bench: .venv/%: pyproject.toml constraints.txt | .venv/new
+	@echo "installing what '$*' needs …"
 	@$(PIP) --editable '.[$*]'
 	@touch $@
 

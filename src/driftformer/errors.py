@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
 
 
 class InputError(ValueError):
@@ -27,6 +29,26 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
 
 def _plain(name: str) -> str:
     return name.lower().replace("_", "-")
+
+
+def not_installed(package: str, extra: str) -> InputError:
+    """The error for a package that an extra of ours would bring."""
+    return InputError(f"{package} is not installed; pip install 'driftformer[{extra}]'")
+
+
+def require_package(package: str, extra: str) -> None:
+    """Refuse where a package of an extra is missing, without importing it."""
+    if find_spec(package) is None:
+        raise not_installed(package, extra)
+
+
+@contextmanager
+def brought_by(extra: str) -> Iterator[None]:
+    """Within: imports of packages that an extra brings. The first that is missing is named with its extra."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise not_installed((error.name or "a package").partition(".")[0], extra) from None
 
 
 LARGEST = 1e12

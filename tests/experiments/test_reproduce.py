@@ -130,7 +130,7 @@ def test_what_a_killed_reproduction_leaves_belongs_to_its_seed(
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "run_trainings", killed)
+    monkeypatch.setattr("driftformer.experiments.run_trainings.run_trainings", killed)
     with pytest.raises(KeyboardInterrupt):
         module.reproduce(["architecture"], tmp_path)
     with pytest.raises(InputError, match="was made with seed 0, not 1"):

@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from driftformer.agents.base import ProblemShape
 from driftformer.agents.registry import policy_options
-from driftformer.errors import InputError, require_choice, require_real
+from driftformer.errors import InputError, require_choice, require_package, require_real
 from driftformer.models.bank import MOST_DIM, Bank, Prediction, empty, learn, predict, statistics
 from driftformer.models.context import Context, begin, next_logits, record
 from driftformer.models.ledger import Ledger, read
@@ -63,6 +63,7 @@ class InContext:
     def __post_init__(self) -> None:
         require_choice("mode", self.mode, get_args(Mode))
         require_real("temperature", self.temperature, 1e-3)
+        require_package("transformers", "policies")
         object.__setattr__(self, "weights", digest_of(self.source))
 
     @property

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from driftformer.agents.base import ProblemShape
 from driftformer.agents.reference import NoInfo
-from driftformer.errors import InputError
+from driftformer.errors import not_installed
 from driftformer.problem import Observation
 from driftformer.randomness import Stream
 
@@ -32,7 +32,7 @@ def installed(package: str) -> Any:
     try:
         return importlib.import_module(package)
     except ImportError:
-        raise InputError(f"{package} is not installed; pip install 'driftformer[peers]'") from None
+        raise not_installed(package, "peers") from None
 
 
 @dataclass

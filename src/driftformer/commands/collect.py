@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from driftformer.commands.options import Command, Crew, Device, LogJson, Name, Seed, keywords
-from driftformer.errors import InputError
+from driftformer.errors import InputError, require_package
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ class Collect(Command):
     log_json: LogJson = False
 
     def run(self) -> None:
+        require_package("accelerate", "train")
         from driftformer.evaluation.progress import Progress
         from driftformer.pretraining.dataset import collect_dataset
         from driftformer.simulation.rollout import check_device

@@ -7,6 +7,7 @@ from typing import Annotated
 from tyro.conf import arg
 
 from driftformer.commands.options import Command, Name
+from driftformer.errors import require_package
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class Export(Command):
     """Features of each arm. Fewer are filled up with zeros by who calls, which changes nothing."""
 
     def run(self) -> None:
+        require_package("onnx", "export")
         from driftformer.models.export import export_policy
 
         about = export_policy(self.policy, self.out, self.dim)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 from tyro.conf import Suppress, arg
 
 from driftformer.commands.options import Command, Device, LogJson, Name, OptionalFolder, Seed, Workers, one_of
+from driftformer.errors import require_package
 from driftformer.pretraining.recipes import RECIPES, Recipe
 
 
@@ -67,6 +68,7 @@ class Pretrain(Command):
     log_json: LogJson = False
 
     def run(self) -> None:
+        require_package("accelerate", "train")
         from driftformer.evaluation.progress import TrainingProgress
         from driftformer.pretraining.processes import part_in_peace
         from driftformer.pretraining.run import train

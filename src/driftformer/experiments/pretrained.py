@@ -8,14 +8,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from driftformer.agents.registry import POLICY
 from driftformer.pretraining.recipes import recipe_of
-from driftformer.pretraining.run import Report, train
+
+if TYPE_CHECKING:
+    from driftformer.pretraining.run import Report
 
 _NAMED = re.compile(re.escape(POLICY) + r"([\w-]+)")
 
-OnReport = Callable[[Report, str], None]
+OnReport = Callable[["Report", str], None]
 """Is told how a training goes, and its name."""
 
 
@@ -26,6 +29,8 @@ def pretrain_policies(agents: Iterable[str], out: Path, device: str, on_report: 
 
 
 def _pretrain(name: str, out: Path, device: str, on_report: OnReport) -> None:
+    from driftformer.pretraining.run import train  # brings what only training needs
+
     recipe = recipe_of(name)
     if recipe.start is not None:  # from another policy's weights: that one is trained here too
         _pretrain(recipe.start, out, device, on_report)

@@ -29,8 +29,8 @@ from driftformer.experiments import EXPERIMENTS, NAMES, RATES, THEORY, TRAININGS
 from driftformer.experiments.base import SCALES, Case, Experiment
 from driftformer.experiments.pretrained import in_place, pretrain_policies
 from driftformer.experiments.rates import measure_rates
-from driftformer.experiments.run_trainings import RESULTS, run_trainings
 from driftformer.experiments.single_runs import SINGLE_RUNS, SingleRun, play
+from driftformer.experiments.trainings import RESULTS
 from driftformer.plots.curves import Column, draw_grid, draw_sweep
 from driftformer.plots.trainings import draw_trainings
 from driftformer.simulation.engines import Engine, opened
@@ -101,6 +101,8 @@ def reproduce(
         compute_missing(list(plans.values()), crew, f"{len(plans)} worlds", out, ABOUT)
         for name in names:
             if name in TRAININGS:
+                from driftformer.experiments.run_trainings import run_trainings  # brings what only training needs
+
                 with TrainingProgress() as bar:
                     run_trainings(TRAININGS[name], out, scale, seed, device, bar.show)
             elif name == RATES:

@@ -16,7 +16,7 @@ from torch import Tensor
 from driftformer.agents.registry import make_agent
 from driftformer.errors import InputError
 from driftformer.experiments.pretrained import OnReport
-from driftformer.experiments.trainings import Training, TrainingExperiment
+from driftformer.experiments.trainings import REFERENCES, RESULTS, Training, TrainingExperiment
 from driftformer.models.checkpoints import read_policy
 from driftformer.models.incontext import placed
 from driftformer.pretraining.dataset import collect_dataset
@@ -28,8 +28,6 @@ from driftformer.pretraining.worlds import worlds_of
 from driftformer.problem import traits_of, why_not
 from driftformer.storage.files import digest, read_json, write_json
 
-RESULTS = "results.json"
-REFERENCES = ("linucb", "discounted-linucb@gamma=0.9", "oracle")
 _PROBLEMS = {"quick": 1024, "paper": 2048}
 
 

@@ -22,6 +22,10 @@ _KINDS = {"stationary": "stationary worlds", "jumps": "jumps", "cosine": "cosine
 _DEGREES = {"stationary": "no jumps", "jumps-1": "1 jump", "jumps-3": "3 jumps", "jumps-9": "9 jumps"}
 """Kinds of worlds, with their titles."""
 
+RESULTS = "results.json"
+REFERENCES = ("linucb", "discounted-linucb@gamma=0.9", "oracle")
+"""Agents that trained policies are compared with."""
+
 
 def world_in_words(name: str) -> str:
     """What readers are told instead of a world's name, `full-cosine`: cosines."""

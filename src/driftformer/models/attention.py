@@ -7,10 +7,13 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import AttentionInterface
-from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
+from driftformer.errors import brought_by
 from driftformer.models.cache import GraphCache, KeyValues
+
+with brought_by("policies"):
+    from transformers import AttentionInterface
+    from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 NAME = "driftformer"
 

@@ -7,12 +7,13 @@ with the state of any agent. Attention reads only the filled slots, not the whol
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import torch
 from torch import Tensor
 
-from driftformer.models.configuration import PolicyConfig
+if TYPE_CHECKING:
+    from driftformer.models.configuration import PolicyConfig
 
 
 class KeyValues(Protocol):

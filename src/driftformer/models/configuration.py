@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Literal, get_args
 
-from transformers import PreTrainedConfig
+from driftformer.errors import InputError, brought_by, require_choice, require_count
 
-from driftformer.errors import InputError, require_choice, require_count
+with brought_by("policies"):
+    from transformers import PreTrainedConfig
 
 Form = Literal["paper", "pointer", "query", "tabular"]
 Backbone = Literal["gpt2", "relu"]

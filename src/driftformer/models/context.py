@@ -9,13 +9,16 @@ outcome is written there.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from driftformer.models.cache import ApartCache, Slots, TogetherCache, empty_slots
-from driftformer.models.incontext import InContextPolicy
 from driftformer.models.relu_transformer import causal
+
+if TYPE_CHECKING:
+    from driftformer.models.incontext import InContextPolicy
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,15 @@ from typing import Any, TypeVar, cast
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from transformers import GPT2Config, GPT2Model, PreTrainedModel
 
+from driftformer.errors import brought_by
 from driftformer.models import attention
 from driftformer.models.cache import KeyValues
 from driftformer.models.configuration import PolicyConfig
 from driftformer.models.relu_transformer import ReLUTransformer, causal
+
+with brought_by("policies"):
+    from transformers import GPT2Config, GPT2Model, PreTrainedModel
 
 Module = TypeVar("Module", bound=nn.Module)
 

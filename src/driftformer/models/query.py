@@ -15,10 +15,13 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from transformers import PreTrainedModel
 
+from driftformer.errors import brought_by
 from driftformer.models.bank import MEMBERS, PROBLEM, RECORD, Statistics
 from driftformer.models.configuration import PolicyConfig
+
+with brought_by("policies"):
+    from transformers import PreTrainedModel
 
 _HEADS = 8
 """Ways to weigh the waves."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from torch import Tensor
 
-from driftformer.errors import InputError
+from driftformer.errors import InputError, brought_by
 from driftformer.pretraining.state import TrainingState
 from driftformer.storage.checksum import checksum, running_checksum
 from driftformer.storage.files import named, write_atomically
@@ -39,7 +39,8 @@ class Log:
         kept = self._kept(progress)
         self._digest, self._length = running_checksum(kept), len(kept)
         write_atomically(self._path, kept)
-        from torch.utils.tensorboard import SummaryWriter
+        with brought_by("train"):
+            from torch.utils.tensorboard import SummaryWriter
 
         threading.excepthook = _shown_once
         self._board = SummaryWriter(str(out / "tensorboard"))

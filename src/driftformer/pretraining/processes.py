@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from accelerate import Accelerator, DistributedType
 from torch import distributed
 
-from driftformer.errors import InputError
+from driftformer.errors import InputError, brought_by
+
+with brought_by("train"):
+    from accelerate import Accelerator, DistributedType
 
 
 @dataclass(frozen=True)

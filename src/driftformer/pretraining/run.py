@@ -17,10 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from accelerate import Accelerator
 from torch import Tensor
 
-from driftformer.errors import InputError, require_count, require_real
+from driftformer.errors import InputError, brought_by, require_count, require_real
 from driftformer.models.checkpoints import Policy, new_policy, policy_sizes, read_policy, save_policy
 from driftformer.models.configuration import PolicyConfig, tokens_in
 from driftformer.models.incontext import InContextPolicy, placed
@@ -46,6 +45,9 @@ from driftformer.simulation.collect import check_behaviours
 from driftformer.simulation.rollout import check_device
 from driftformer.storage.events import sitting
 from driftformer.storage.files import read_json, tidy, write_json
+
+with brought_by("train"):
+    from accelerate import Accelerator
 
 
 @dataclass(frozen=True)

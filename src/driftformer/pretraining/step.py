@@ -8,8 +8,12 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import torch
-from accelerate import Accelerator
 from torch import Tensor, nn
+
+from driftformer.errors import brought_by
+
+with brought_by("train"):
+    from accelerate import Accelerator
 
 Result = TypeVar("Result")
 
