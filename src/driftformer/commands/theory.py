@@ -14,7 +14,19 @@ from driftformer.errors import InputError
 
 NAMES = (
     *("indicator", "random", "hold", "bernoulli", "product", "sigma1", "sigma2", "restart", "tests", "sums"),
-    *("compression", "noncontinuous", "coins", "linucb", "sizes", "bounds", "lemma", "assumption"),
+    *(
+        "compression",
+        "noncontinuous",
+        "thompson",
+        "coins",
+        "linucb",
+        "sizes",
+        "bounds",
+        "experiments",
+        "covering",
+        "lemma",
+        "assumption",
+    ),
 )
 """The checks, for help that comes without torch; a test holds them to `theory.checks`."""
 _ONLY = f"Run a single check: {', '.join(NAMES[:-1])} or {NAMES[-1]}."

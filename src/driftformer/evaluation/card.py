@@ -23,6 +23,7 @@ from driftformer.environments.registry import make_env
 from driftformer.environments.unseen import Flips, Rising
 from driftformer.errors import InputError, require_count
 from driftformer.evaluation.evaluate import evaluate
+from driftformer.evaluation.mdp_worlds import ALL_KINDS, CYCLES, LOCKS, UNTOLD
 from driftformer.policies import TRAINING, folder_of
 from driftformer.pretraining.imitation import TEACHER, measure_closeness
 from driftformer.pretraining.labels import BEHAVIOUR, OPTIMAL
@@ -85,6 +86,7 @@ _SETTINGS: dict[str, Callable[[], list[Setting]]] = {
     ],
     "cosine": _cosines,
     "broad": _any_world,
+    "mdps": lambda: [(title, preset.build()) for _, title, preset in (*LOCKS, *ALL_KINDS, *CYCLES)],
     "tiny": lambda: [_named(f"tiny High, {mode} arms", "high", **_TINY, arm_mode=mode) for mode in _MODES],
 }
 """What a policy is measured on, by the worlds it was trained in."""
@@ -95,6 +97,9 @@ _RIVALS = (
     *("ucb", "kl-ucb", "beta-thompson", "discounted-ucb", "sliding-window-ucb", "glr-kl-ucb"),
 )
 """What the generalist is compared with, wherever they can play."""
+
+_AGAINST: dict[str, tuple[str, ...]] = {"broad": _RIVALS, "mdps": (*UNTOLD, "restart-q-ucb")}
+"""Rivals of policies that are compared with the best of them, by the worlds they were trained in."""
 
 _USUAL = {"runs": 200, "seed": 0}
 
@@ -139,8 +144,8 @@ def _regrets(
 ) -> Iterator[dict[str, Any]]:
     """In the environments of the table or, for policies of other worlds, in those worlds."""
     players: dict[str, Agent] = {"sampled": agent}
-    if worlds == "broad":
-        players |= {name: make_agent(name) for name in _RIVALS}
+    if worlds in _AGAINST:
+        players |= {name: make_agent(name) for name in _AGAINST[worlds]}
     else:
         players["greedy"] = InContext(agent.source, mode="greedy")
         players |= {name: make_agent(name) for name in ("linucb", "thompson", teacher) if name}
@@ -167,8 +172,8 @@ def render(card: dict[str, Any]) -> str:
     lines += ["## How it was made", "", *_made(training), ""]
     lines += ["## Dynamic regret", ""]
     lines += [f"Mean ± standard error over {card['runs']} problems that training never saw (seed {card['seed']})."]
-    table = _against_the_best if recipe["worlds"] == "broad" else _regret_table
-    lines += ["", *table(card["regret"]), ""]
+    rivals = _AGAINST.get(recipe["worlds"])
+    lines += ["", *(_against_the_best(card["regret"], rivals) if rivals else _regret_table(card["regret"])), ""]
     if card["teacher"]:
         lines += ["## How close it is to its teacher", "", *_teacher(card["teacher"], recipe["labels"]), ""]
     lines += ["## Limits", "", *_limits(card), ""]
@@ -179,7 +184,7 @@ def render(card: dict[str, Any]) -> str:
 
 def _made(training: dict[str, Any]) -> list[str]:
     recipe, config, progress = training["recipe"], training["policy"], training["progress"]
-    if config["form"] == "query":
+    if config["form"] in _READS:
         return _made_query(training)
     alg_0 = ", ".join(f"{name} {share:g}" for name, share in recipe["behaviours"].items())
     own = f"; {recipe['own']:.0%} of trajectories by the policy itself" if recipe["own"] else ""
@@ -206,11 +211,15 @@ def _made(training: dict[str, Any]) -> list[str]:
     ]
 
 
+_READS = {"query": "the statistics of `models/bank.py`", "tabular": "the ledger of `models/ledger.py`"}
+"""What forms read that learn from what they play themselves."""
+
+
 def _made_query(training: dict[str, Any]) -> list[str]:
     recipe, config = training["recipe"], training["policy"]
     lines = [
-        f"- Model: query form, {config['layers']} layers, {config['heads']} heads, D={config['width']}, "
-        f"{training['parameters']:,} weights, kept in bfloat16. It reads the statistics of `models/bank.py`.",
+        f"- Model: {config['form']} form, {config['layers']} layers, {config['heads']} heads, D={config['width']}, "
+        f"{training['parameters']:,} weights, kept in bfloat16. It reads {_READS[config['form']]}.",
         f"- Problems: `{recipe['worlds']}` of `pretraining/worlds.py`, generated and played by itself during training.",
         f"- Training: {_spent(training)} Kept: the weights of step {training['progress']['best_at']:,}, with the least "
         "regret during training.",
@@ -260,14 +269,14 @@ def _regret_table(regrets: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
-def _against_the_best(regrets: list[dict[str, Any]]) -> list[str]:
+def _against_the_best(regrets: list[dict[str, Any]], rivals: tuple[str, ...]) -> list[str]:
     """The policy beside the rival that is best in each world."""
     lines = ["| | the policy | the best rival | | ratio |", "|---|---|---|---|---|"]
     for row in regrets:
         policy, name, ratio = _best_rival(row)
         told = (row["title"], with_error(**policy), with_error(**row["agents"][name]), f"`{name}`", f"{ratio:.2f}")
         lines.append(f"| {' | '.join(told)} |")
-    return [*lines, "", f"Rivals, wherever they can play: {', '.join(f'`{name}`' for name in _RIVALS)}."]
+    return [*lines, "", f"Rivals, wherever they can play: {', '.join(f'`{name}`' for name in rivals)}."]
 
 
 def _best_rival(row: dict[str, Any]) -> tuple[dict[str, float], str, float]:
@@ -305,7 +314,7 @@ def _teacher(found: dict[str, Any], name: str) -> list[str]:
 
 def _limits(card: dict[str, Any]) -> list[str]:
     config, recipe = card["training"]["policy"], card["training"]["recipe"]
-    if config["form"] == "query":
+    if config["form"] in _READS:
         return _limits_of_statistics(card)
     arms = (
         f"exactly the {config['arms']} arms it was trained with (fewer are padded), in the same order in every round"
@@ -324,6 +333,14 @@ def _limits(card: dict[str, Any]) -> list[str]:
 def _limits_of_statistics(card: dict[str, Any]) -> list[str]:
     behind = [f"{row['title']} ({ratio:.2f})" for row in card["regret"] if (ratio := _best_rival(row)[2]) > 1]
     told = f"- Behind the best rival, which differs from world to world, on: {'; '.join(behind)}."
+    if card["training"]["policy"]["form"] == "tabular":
+        return [
+            "- MDPs with any number of states, actions, steps and episodes, and rewards in [0, 1]; what it remembers "
+            "and plans with grows with S²·A.",
+            *([told] if behind else []),
+            "- Trained with at most 20 states, 4 actions and 15 steps. Elsewhere compare it with other agents first, "
+            "with `driftformer evaluate`.",
+        ]
     return [
         "- Any units, any number of rounds and arms; more than 256 dimensions are projected onto 256 at random.",
         *([told] if behind else []),

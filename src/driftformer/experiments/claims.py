@@ -20,10 +20,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from driftformer.evaluation.mdp_worlds import UNTOLD as UNTOLD_OF_MDPS
 from driftformer.evaluation.statistics import resampled_means
 from driftformer.experiments.base import Experiment
 from driftformer.experiments.beyond import OTHER_DRIFTS, REAL_DATA, RIVALS, UNSEEN_DRIFTS, UNTOLD
-from driftformer.experiments.mdps import MDP_LOCK, MDP_UNSEEN, MDP_WORLDS, MDPS, UNTOLD_OF_MDPS
+from driftformer.experiments.mdps import MDP_LOCK, MDP_UNSEEN, MDP_WORLDS, MDPS
 from driftformer.randomness import Randomness, chunks_for
 from driftformer.simulation.summary import Summary
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from driftformer.environments.nonstationarity import nonstationarity
 from driftformer.environments.registry import make_env
@@ -68,10 +69,11 @@ def measured_log_ratios() -> dict[str, float]:
 
 def at_experiments() -> list[AtExperiment]:
     """High at b=0.018 and Low, with ε = T⁻³ as in the corollary."""
-    return [at_experiment(name, **options) for name, options in (("high", {"b": 0.018}), ("low", {}))]
+    settings: dict[str, dict[str, Any]] = {"high": {"b": 0.018}, "low": {}}
+    return [at_experiment(name, **options) for name, options in settings.items()]
 
 
-def at_experiment(name: str, **options: float) -> AtExperiment:
+def at_experiment(name: str, **options: Any) -> AtExperiment:
     environment = make_env(name, **options)
     changes, data, rounds = nonstationarity(environment), DATA[name], environment.horizon
     largest = float(lay_out(environment, Randomness(0)).values.abs().amax(dim=(1, 2)).mean())
