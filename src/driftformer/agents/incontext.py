@@ -209,6 +209,12 @@ def _load(source: str, weights: str, device: torch.device, dtype: torch.dtype) -
 
 
 def load_policy(source: str, **options: Any) -> InContext:
-    """A shipped policy by its name, or one of your own by its folder."""
+    """A shipped policy by its name, or one of your own by its folder.
+
+    >>> policy = df.load_policy("drift").online(seed=0)  # one live problem
+    >>> arm = policy.act([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])  # the features of three arms
+    >>> policy.update(0.7)
+    True
+    """
     source = str(source).removeprefix(PREFIX)
     return InContext(source, **policy_options(f"{PREFIX}{source}", options))
