@@ -147,7 +147,7 @@ AGENTS: dict[str, Entry] = {
     "clock-posterior": Entry(
         "clock_posterior.ClockPosterior",
         "the Bayes optimum of training on the paper's four frequencies: a reference",
-        {},
+        {"optimum": "round"},
         True,
     ),
     "optimal": Entry("reference.Optimal", "knows every mean reward: regret zero", {}, True),
