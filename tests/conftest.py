@@ -20,4 +20,4 @@ def single_thread() -> Iterator[None]:
         yield
 
 
-pytest_plugins = ["tests.reproduction"]
+pytest_plugins = ["tests.reproduction", "tests.browser"]
