@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 import driftformer as df
+from driftformer import experiments
 from driftformer.evaluation.statistics import AgentRegret, Curve, summarize
-from driftformer.experiments import EXPERIMENTS
 from driftformer.experiments.claims import CLAIMS, Claim, Comparison, judge
 from driftformer.simulation.summary import Summary
+
+EXPERIMENTS = dict(experiments.EXPERIMENTS)  # other tests shorten them
 
 
 def summary(**finals: np.ndarray) -> Summary:

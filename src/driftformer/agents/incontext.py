@@ -19,12 +19,13 @@ from torch.nn import functional
 from driftformer.agents.base import ProblemShape
 from driftformer.agents.registry import policy_options
 from driftformer.errors import InputError, require_choice, require_package, require_real
-from driftformer.models.bank import MOST_DIM, Bank, Prediction, empty, learn, predict, statistics
+from driftformer.models.bank import MOST_DIM, Bank, Prediction, empty, learn, predict
 from driftformer.models.context import Context, begin, next_logits, record
 from driftformer.models.ledger import Ledger, read
 from driftformer.models.ledger import empty as empty_ledger
 from driftformer.models.ledger import learn as learn_step
 from driftformer.models.sampling import standard_gumbel
+from driftformer.models.statistics import statistics
 from driftformer.policies import PREFIX, digest_of, folder_of
 from driftformer.problem import Observation, Traits, pick
 from driftformer.randomness import Stream
@@ -209,6 +210,12 @@ def _load(source: str, weights: str, device: torch.device, dtype: torch.dtype) -
 
 
 def load_policy(source: str, **options: Any) -> InContext:
-    """A shipped policy by its name, or one of your own by its folder."""
+    """A shipped policy by its name, or one of your own by its folder.
+
+    >>> policy = df.load_policy("drift").online(seed=0)  # one live problem
+    >>> arm = policy.act([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])  # the features of three arms
+    >>> policy.update(0.7)
+    True
+    """
     source = str(source).removeprefix(PREFIX)
     return InContext(source, **policy_options(f"{PREFIX}{source}", options))

@@ -235,6 +235,12 @@ def rollout(
 
     `counts` says how many problems of each chunk enter its regret (all by default); `on_rounds` is told now and then
     how many rounds, summed over problems, have been played since it was last called.
+
+    >>> played = df.rollout(df.make_env("high"), "linucb", trajectories=True)
+    >>> played.trajectories.arms.shape  # 64 problems of 200 rounds
+    torch.Size([64, 200])
+    >>> round(float(played.regrets[0].regret.mean()), 1)
+    285.4
     """
     agent = make_agent(agent) if isinstance(agent, str) else agent
     check_environment(environment)
