@@ -221,6 +221,23 @@ def check_offered(environment: Any, world: Any) -> None:
         )
 
 
+def check_state(environment: Any, world: Any) -> None:
+    """Refuse a state that tables have no row for, or would read from a neighbour's: 0, 1, … are all there are."""
+    state, states = world.observation.state, traits_of(environment).states
+    if not isinstance(state, Tensor) or state.dtype != torch.long or state.shape != world.values.shape[:1]:
+        got = f"a {state.dtype} tensor {list(state.shape)}" if isinstance(state, Tensor) else type(state).__name__
+        raise InputError(
+            f"environment '{environment.name}': observation.state is {got} in round {world.t}; give a torch.int64 "
+            f"tensor {list(world.values.shape[:1])}"
+        )
+    low, high = (int(bound) for bound in state.aminmax())
+    if low < 0 or high >= states:
+        raise InputError(
+            f"environment '{environment.name}': observation.state contains {low if low < 0 else high} in round "
+            f"{world.t}; its traits declare the states 0 to {states - 1}"
+        )
+
+
 def _check_tensor(name: str, what: str, tensor: Any, shape: tuple[int, ...], kind: torch.dtype, device: str) -> None:
     fits = (
         isinstance(tensor, Tensor) and tensor.shape == shape and tensor.dtype == kind and tensor.device.type == device
