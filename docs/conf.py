@@ -27,7 +27,9 @@ myst_enable_extensions = ["colon_fence"]
 
 default_role = "literal"
 autodoc_member_order = "bysource"
-autodoc_typehints = "description"
+autodoc_typehints_format = "short"
+python_maximum_signature_line_length = 90
+highlight_language = "none"
 autodoc_preserve_defaults = True
 copybutton_exclude = ".linenos, .gp, .go"
 
