@@ -96,3 +96,10 @@ def test_what_cannot_be_is_refused_in_words_and_changes_nothing(service: Any) ->
         assert asked.post("/reward", json={"id": 1, "reward": 1}).json() == {"learned": True}
         assert "each once" in asked.post("/reward", json={"id": 1, "reward": 0}).text
         assert [row["reward"] for row in read(asked.get("/log").text)] == ["1.0"]
+
+
+def test_the_page_on_practice_prints_the_service_that_is_tested() -> None:
+    root = Path(__file__).parents[1]
+    code = (root / "examples" / "service.py").read_text().split('"""', 2)[2].strip()
+    assert f"```python\n{code}\n```" in (root / "docs" / "practice.md").read_text()
+    assert len([line for line in code.splitlines() if line.strip()]) <= 41
