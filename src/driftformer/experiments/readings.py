@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 from driftformer.environments.presets import High, Linear, Low
 from driftformer.experiments.base import Case, Experiment
+from driftformer.experiments.paper import PRIORS
 
 if TYPE_CHECKING:
     from driftformer.environments.drift import Drift
     from driftformer.environments.linear import LinearBandit
 
 EXPERTS = ("linucb", "thompson", "master-linucb", "master-thompson")
-AROUND = ("random", *EXPERTS, "prior", "prior@knows=drift", "oracle")
+AROUND = ("random", *EXPERTS, *PRIORS, "oracle")
 """Agents of every reading; the others of a case stand for the transformer, one after the other."""
 BEST = "optimal"
 """What `oracle` is in the other readings where that agent has no meaning: the best that can be done."""
