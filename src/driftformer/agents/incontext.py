@@ -58,8 +58,6 @@ class InContext:
     """The first letters of the checksum of the weights, as they were when this agent was made: results belong to them,
     not to a name, and a file that changes later is refused."""
     learns: ClassVar[bool] = True
-    stack: ClassVar[int] = 1
-    """Chunks in a batch: products of matrices give other last bits in larger ones, and are hardly faster."""
 
     def __post_init__(self) -> None:
         require_choice("mode", self.mode, get_args(Mode))
@@ -88,6 +86,13 @@ class InContext:
         from driftformer.agents.services.online import online
 
         return online(self, **options)
+
+    @property
+    def stack(self) -> int:
+        """Chunks in a batch: products of matrices give other last bits in larger ones, and are hardly faster. Those of
+        a ledger are too small for either.
+        """
+        return 8 if self.episodic else 1
 
     @property
     def episodic(self) -> bool:
