@@ -32,7 +32,9 @@ bench: .venv/bench .venv/rlberry ## compare speed with other libraries and updat
 bakeoff: .venv/bench ## compare agents on real tables and update docs/bakeoff.md
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.bakeoff --write
 
-docs: .venv/docs ## the documentation site, with warnings as errors: docs/_build/index.html
+docs: .venv/docs ## the documentation site, its links checked, with the report of the demo: docs/_build/index.html
+	$(BIN)/driftformer reproduce --out runs/demo --workers 2
+	$(BIN)/python docs/_site/record.py runs/playground.js
 	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --quiet docs docs/_build
 	@echo "open docs/_build/index.html"
 

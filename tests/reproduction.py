@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -20,12 +21,18 @@ ROUNDS = 20
 NAMES = ("low", "high-0.018", "rivals", "frequency-sweep", "architecture", "theory")
 
 
+def in_few_rounds(preset: Any) -> Any:
+    """The same world with twenty rounds; an MDP with one or a few episodes."""
+    if hasattr(preset, "episodes"):
+        return replace(preset, episodes=max(ROUNDS // preset.stages, 1))
+    return replace(preset, horizon=ROUNDS, **({"windows": ((3, 5),)} if hasattr(preset, "windows") else {}))
+
+
 def shortened(experiment: Experiment) -> Experiment:
     """The same experiment with twenty rounds and, where there are many, only two of its worlds."""
     cases = []
     for case in experiment.cases if len(experiment.cases) <= 6 else experiment.cases[3:5]:
-        changes = {"windows": ((3, 5),)} if hasattr(case.preset, "windows") else {}
-        cases.append(replace(case, preset=replace(case.preset, horizon=ROUNDS, **changes)))
+        cases.append(replace(case, preset=in_few_rounds(case.preset)))
     return replace(experiment, cases=tuple(cases))
 
 
@@ -48,7 +55,7 @@ def in_small() -> Iterator[None]:
         patch.setitem(TRAININGS, name, hasty(experiment))
     quick = {name: CHECKS[name] for name in ("indicator", "sigma1", "lemma")}
     patch.setattr(save_checks, "CHECKS", quick)
-    runs = tuple(replace(run, preset=replace(run.preset, horizon=ROUNDS)) for run in module.SINGLE_RUNS)
+    runs = tuple(replace(run, preset=in_few_rounds(run.preset)) for run in module.SINGLE_RUNS)
     patch.setattr(module, "SINGLE_RUNS", runs)
     yield
     patch.undo()

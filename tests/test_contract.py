@@ -71,8 +71,8 @@ def test_ordinary_agent_learns_from_any_arm_and_keeps_problems_apart(agent: str)
     """Replaying other arms than it chose must work (experts relabel histories), and no problem may see another's."""
     player, randomness = make_agent(agent), Randomness(0)
     for_mdps = why_not(player, Traits(one_hot=True, same_arms=True)) is not None
-    rounds = 60 if for_mdps else 20
-    shape = ProblemShape(CHUNK, 60, 3, 4, torch.device("cpu"), torch.float32)
+    rounds = 240 if for_mdps else 20
+    shape = ProblemShape(CHUNK, max(rounds, 60), 3, 4, torch.device("cpu"), torch.float32)
     features, rewards = randomness.stream("x").symmetric(rounds, 3, 4), randomness.stream("r").uniform(rounds).round()
     arms = (randomness.stream("a").uniform(rounds) * 3).long()
     seen = [Observation(features[:, t].contiguous()) for t in range(rounds)]

@@ -13,7 +13,7 @@ import pytest
 DOCS = Path(__file__).parents[1] / "docs"
 SAYS = {
     "tour.ipynb": ("policy:drift", "earned"),
-    "own.ipynb": ("daily is ahead of", "service = df.make_agent", "minutes a parcel", "summary.json"),
+    "own.ipynb": ("daily is ahead of", "service = df.make_agent", "minutes a parcel", "report.html"),
 }
 """Words that the outputs of each must have."""
 

@@ -9,7 +9,14 @@ from importlib.util import find_spec
 
 
 class InputError(ValueError):
-    """Something that was asked for or handed in cannot be used; the message says what to do."""
+    """Something that was asked for or handed in cannot be used; the message says what to do.
+
+    >>> try:
+    ...     df.make_env("hihg")
+    ... except df.InputError as error:
+    ...     print(error)
+    environment: there is no 'hihg'; did you mean 'high'?
+    """
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:

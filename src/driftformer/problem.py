@@ -21,12 +21,17 @@ from driftformer.randomness import Randomness
 
 @dataclass(frozen=True)
 class Observation:
-    """What an agent sees before it chooses, for a batch of problems."""
+    """What an agent sees before it chooses, for a batch of problems.
 
-    action_set: Tensor  # [B, A, d] the features of each arm
-    offered: Tensor | None = None  # [B, A] bool: which arms are on offer; None means all of them
-    state: Tensor | None = None  # [B] where there are states
-    stage: Tensor | None = None  # [B] the step of the episode, where there are episodes
+    >>> seen = df.Observation(torch.eye(3).expand(2, 3, 3), offered=torch.tensor([[True, True, False]] * 2))
+    >>> seen.best(torch.tensor([[0.1, 0.5, 0.9], [0.3, 0.2, 0.9]]))  # the third arm is not on offer
+    tensor([1, 0])
+    """
+
+    action_set: Tensor  #: [B, A, d] the features of each arm
+    offered: Tensor | None = None  #: [B, A] bool: which arms are on offer; None means all of them
+    state: Tensor | None = None  #: [B] where there are states
+    stage: Tensor | None = None  #: [B] the step of the episode, where there are episodes
 
     def best(self, values: Tensor) -> Tensor:
         """The offered arm with the highest value, `[B]`, from values `[B, A]`."""
@@ -70,16 +75,26 @@ class LinearTruth:
 
 @dataclass(frozen=True)
 class Truth:
-    """What no ordinary agent may see. The simulation hands it to privileged agents, and to nobody else."""
+    """What no ordinary agent may see. The simulation hands it to privileged agents, and to nobody else.
 
-    values: Tensor  # [B, A] what each offered arm is worth in this round
-    changed: Tensor | None = None  # [B] bool: the rewards' law differs from that of the round before; None if untold
-    linear: LinearTruth | None = None  # where rewards are linear in the features
+    >>> df.Truth(values=torch.tensor([[0.2, 0.7]]), changed=torch.tensor([False])).values.argmax(dim=1)
+    tensor([1])
+    """
+
+    values: Tensor  #: [B, A] what each offered arm is worth in this round
+    changed: Tensor | None = None  #: [B] bool: the rewards' law differs from that of the round before; None if untold
+    linear: LinearTruth | None = None  #: where rewards are linear in the features
 
 
 @dataclass(frozen=True)
 class Traits:
-    """What an environment declares about itself, so that agents can refuse what they are not made for."""
+    """What an environment declares about itself, so that agents can refuse what they are not made for.
+
+    >>> df.make_agent("ucb").why_not(df.Traits())
+    'it counts how often each arm pays, so arms must have no features'
+    >>> df.make_agent("ucb").why_not(df.Traits(one_hot=True, same_arms=True)) is None
+    True
+    """
 
     one_hot: bool = False
     """Arms have no features: each is a unit vector, the same one in every round."""
@@ -203,6 +218,23 @@ def check_offered(environment: Any, world: Any) -> None:
     if not bool(world.observation.offered.any(dim=1).all()):
         raise InputError(
             f"environment '{environment.name}': a problem has no arm on offer in round {world.t}; offer at least one"
+        )
+
+
+def check_state(environment: Any, world: Any) -> None:
+    """Refuse a state that tables have no row for, or would read from a neighbour's: 0, 1, … are all there are."""
+    state, states = world.observation.state, traits_of(environment).states
+    if not isinstance(state, Tensor) or state.dtype != torch.long or state.shape != world.values.shape[:1]:
+        got = f"a {state.dtype} tensor {list(state.shape)}" if isinstance(state, Tensor) else type(state).__name__
+        raise InputError(
+            f"environment '{environment.name}': observation.state is {got} in round {world.t}; give a torch.int64 "
+            f"tensor {list(world.values.shape[:1])}"
+        )
+    low, high = (int(bound) for bound in state.aminmax())
+    if low < 0 or high >= states:
+        raise InputError(
+            f"environment '{environment.name}': observation.state contains {low if low < 0 else high} in round "
+            f"{world.t}; its traits declare the states 0 to {states - 1}"
         )
 
 

@@ -14,6 +14,7 @@ import driftformer as df
 from driftformer.agents.base import ProblemShape
 from driftformer.agents.registry import make_agent
 from driftformer.errors import InputError
+from driftformer.problem import Traits
 from driftformer.randomness import Randomness
 from tests.agents.plain_tabular import (
     Plain,
@@ -206,6 +207,20 @@ def test_agents_for_bandits_refuse_mdps_and_q_learning_takes_any_rewards() -> No
     with pytest.raises(InputError, match="'master' cannot play 'tiny-mdp': it is made for bandits"):
         df.rollout(TinyMDP(), "master-linucb")
     assert df.rollout(TinyMDP(bounded=False), "q-learning").regrets[0].regret.min() >= 0
+
+
+class Undeclared(TinyMDP):
+    """It has four states, and says that it has three."""
+
+    @property
+    def traits(self) -> Traits:
+        return dataclasses.replace(super().traits, states=3)
+
+
+def test_a_state_that_was_not_declared_is_named_when_it_comes() -> None:
+    """Tables would read and write the row of another problem."""
+    with pytest.raises(InputError, match=r"'tiny-mdp': observation.state contains 3 in round 2; .* the states 0 to 2"):
+        df.rollout(Undeclared(), "q-ucb")
 
 
 def test_a_restart_within_an_episode_is_refused() -> None:

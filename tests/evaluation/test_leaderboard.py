@@ -127,7 +127,7 @@ def test_the_command_prints_a_table_that_fits_and_writes_a_picture(
     main(["leaderboard", str(folder), "--out", str(tmp_path / "board")])
     printed = capsys.readouterr().out
     for name in ("linucb ", "oracle * ", "thompson "):
-        assert any(line.startswith(name) for line in printed.splitlines())
+        assert any(line.startswith(f" {name}") for line in printed.splitlines())
     assert "linucb leads over 2 worlds with a score of" in printed
     stored = read_json(tmp_path / "board" / "leaderboard.json")
     assert [one["agent"] for one in stored["standings"]] == ["oracle", "linucb", "thompson"]

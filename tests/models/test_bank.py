@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from driftformer.models import bank as banks
-from driftformer.models.bank import FILTERS, FREQUENCIES, MEMBERS, PHASES, SIGNS, Bank, Statistics
+from driftformer.models.bank import FILTERS, FREQUENCIES, MEMBERS, PHASES, SIGNS, Bank
+from driftformer.models.statistics import Statistics, statistics
 
 ROUNDS, ARMS, DIM = 40, 4, 3
 Array = NDArray[np.float64]
@@ -32,7 +33,7 @@ def follow(features: Tensor, arms: Tensor, rewards: Tensor, offered: Tensor | No
         mask = None if offered is None else offered[t]
         banks.learn(bank, banks.predict(bank, features[t], mask), arms[t], rewards[t])
     mask = None if offered is None else offered[-1]
-    return bank, banks.statistics(bank, banks.predict(bank, features[-1], mask), mask)
+    return bank, statistics(bank, banks.predict(bank, features[-1], mask), mask)
 
 
 class Plain:

@@ -11,10 +11,11 @@ import torch
 import driftformer as df
 from driftformer.environments.drift import Affine
 from driftformer.environments.linear import LinearBandit
-from driftformer.models.bank import MEMBERS, PROBLEM, RECORD, Statistics
+from driftformer.models.bank import MEMBERS
 from driftformer.models.checkpoints import new_policy, read_policy, save_policy
 from driftformer.models.configuration import PolicyConfig
 from driftformer.models.query import QueryPolicy
+from driftformer.models.statistics import PROBLEM, RECORD, Statistics
 from driftformer.simulation.rollout import rollout
 
 ROUNDS, ARMS, BEST = 6, 5, 16

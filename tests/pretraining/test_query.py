@@ -32,10 +32,14 @@ def small(**changes: object) -> Recipe:
 
 
 def test_the_value_loss_is_minus_a_log_likelihood() -> None:
-    mean, doubt, target = (torch.randn(7, 3) for _ in range(3))
+    mean, doubt, target = torch.randn(7, 3), 0.3 * torch.randn(7, 3), torch.randn(7, 3)
     counts = (torch.rand(7, 3) < 0.6).float()
     plain = -Normal(mean, doubt.exp()).log_prob(target)[counts > 0].mean() - 0.5 * np.log(2 * np.pi)
     assert torch.allclose(value_loss(Verdict(mean, doubt, mean, mean), target, counts), plain, atol=1e-6)
+    impossible = torch.where(counts > 0, mean + 1e6 * doubt.exp(), target)
+    assert torch.allclose(
+        value_loss(Verdict(mean, doubt, mean, mean), impossible, counts), 200 + doubt[counts > 0].mean()
+    )
 
 
 def test_excess_regret_counts_from_the_beginning_of_a_stretch() -> None:
@@ -52,12 +56,12 @@ def test_excess_regret_counts_from_the_beginning_of_a_stretch() -> None:
 
 
 def test_what_is_tried_is_constant_in_a_stretch_and_has_a_mirror_image() -> None:
-    tried = tries(Randomness(0, (0,), size=3), 4, 10).view(10, 4, 3, DARING)
+    tried = tries(Randomness(0, (0,), size=3), 4, 10, DARING).view(10, 4, 3, DARING)
     assert torch.equal(tried[:, :2], -tried[:, 2:])
     assert torch.equal(tried[2:5], tried[2:3].expand(3, -1, -1, -1))
     assert bool((tried[4] != tried[5]).all())
     assert bool((tried[7:] == 0).all())
-    assert tries(Randomness(0, (0,), size=3), 3, 10).shape == (10, 9, DARING)
+    assert tries(Randomness(0, (0,), size=3), 3, 10, DARING).shape == (10, 9, DARING)
 
 
 def test_the_daring_loss_has_the_gradient_of_regret() -> None:
@@ -134,5 +138,5 @@ def test_a_training_learns_and_stops_and_goes_on_exactly(tmp_path: Path) -> None
 
 
 def test_stored_data_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(df.InputError, match="the query form learns from what it plays itself; leave --data out"):
+    with pytest.raises(df.InputError, match="this form learns from what it plays itself; leave --data out"):
         train(small(steps=1), tmp_path / "out", data=tmp_path)

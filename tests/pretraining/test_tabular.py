@@ -61,6 +61,22 @@ def test_training_plays_it_as_an_evaluation_does(folder: Path) -> None:
     assert torch.equal(seen.rewards, played.rewards)
 
 
+@pytest.mark.parametrize(("states", "actions", "differ"), [(8, 3, False), (11, 4, True), (24, 2, False), (7, 5, True)])
+def test_a_chunk_gives_the_same_bits_alone_as_in_a_stack(folder: Path, states: int, actions: int, differ: bool) -> None:
+    """The probabilities of choices show every bit of what the network says."""
+    agent = df.make_agent(f"policy:{folder}")
+    sizes = {"states": states, "actions": actions, "stages_differ": differ}
+    environment = df.make_env("random-mdp", episodes=12, changes=2, **sizes)
+    together = df.rollout(environment, agent, chunks=[4, 9, 2], trajectories=True).trajectories
+    alone = df.rollout(environment, agent, chunks=[2], trajectories=True).trajectories
+    assert together is not None
+    assert alone is not None
+    assert together.auxiliary_values is not None
+    assert alone.auxiliary_values is not None
+    assert torch.equal(together.arms[128:], alone.arms)
+    assert torch.equal(together.auxiliary_values[128:], alone.auxiliary_values)
+
+
 def test_it_plays_mdps_of_any_size_and_refuses_bandits_in_words(folder: Path) -> None:
     agent = df.make_agent(f"policy:{folder}")
     for name, options in (("darkroom", {"size": 3}), ("lock", {}), ("random-mdp", {"stages_differ": True})):

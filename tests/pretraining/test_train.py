@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import itertools
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
+from accelerate import Accelerator
 
 from driftformer.agents.incontext import InContext
 from driftformer.environments.registry import make_env
@@ -229,16 +233,17 @@ def test_every_recipe_describes_a_policy(name: str) -> None:
     assert recipe.name == name
     config = policy_config(recipe)
     assert config.form == recipe.form
-    assert config.horizon in (30, 200, 600, 1000)
+    assert config.horizon in (30, 200, 600, 1000, 1500)
 
 
 @pytest.mark.parametrize("name", [name for name in RECIPES if name not in ("tiny", "paper", "drift")])
 def test_every_recipe_runs_in_small(name: str, tmp_path: Path) -> None:
     """Its worlds, behaviours and labels with a toy model: one step on labels, one on regret, one judgement."""
-    horizon = policy_config(RECIPES[name]).horizon
+    worlds = "few-mdps" if name == "mdp" else RECIPES[name].worlds  # of its 13 kinds each has a thousand steps
+    horizon = policy_config(recipe_of(name, worlds=worlds)).horizon
     sizes = {"layers": 1, "heads": 2, "width": 16, "tokens": 8 * horizon, "generation": 4, "tuning_tokens": 8 * horizon}
     recipe = recipe_of(name, **sizes, steps=1, warmup=1, tuning_steps=min(1, RECIPES[name].tuning_steps))
-    recipe = replace(recipe, start=None)
+    recipe = replace(recipe, start=None, worlds=worlds)
     done = train(recipe, tmp_path, evaluate_every=1, evaluate_problems=2)
     assert (done.step, done.tuning_step) == (1, recipe.tuning_steps)
     assert done.best is not None
@@ -257,21 +262,44 @@ def test_a_recipe_refuses_what_cannot_be() -> None:
 def test_what_tensorboard_cannot_write_is_said_once_and_in_words(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    Accelerator(cpu=True)
     log = Log(tmp_path, TrainingState())
-    log._board.add_scalar("before", 1.0, 0)
-    log._board.flush()
+    log._tracker.log({"before": 1.0}, step=0)
     broken = OSError(1, "Operation not permitted", b"events.out")
-    writer = log._board.file_writer.event_writer._async_writer  # type: ignore[union-attr]
+    writer = log._tracker.tracker.file_writer.event_writer._async_writer  # type: ignore[union-attr]
 
     def refuse(*_: object) -> None:
         raise broken
 
     def tell() -> None:
-        log._board.add_scalar("after", 1.0, 1)
-        log._board.flush()
+        log._tracker.log({"after": 1.0}, step=1)
 
     writer._writer.write = refuse
     with pytest.raises(OSError, match="not permitted"):
         tell()
     writer._worker.join()
     assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("tracker", ["wandb", "trackio"])
+def test_another_tracker_is_told_losses_and_regret_by_its_own_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tracker: Any
+) -> None:
+    with pytest.raises(InputError, match=f"{tracker} is not installed; pip install {tracker}"):
+        train(recipe_of("tiny", steps=2, tuning_steps=0), tmp_path / "without", evaluate_problems=64, tracker=tracker)
+    begun: list[dict[str, Any]] = []
+    told: list[tuple[dict[str, float], int]] = []
+    ended: list[bool] = []
+
+    def init(**options: Any) -> SimpleNamespace:
+        begun.append(options)
+        return SimpleNamespace(log=lambda values, step: told.append((values, step)), finish=lambda: ended.append(True))
+
+    monkeypatch.setitem(sys.modules, tracker, SimpleNamespace(init=init))
+    out = tmp_path / "mine"
+    train(recipe_of("tiny", steps=2, tuning_steps=0), out, evaluate_problems=64, evaluate_every=1, tracker=tracker)
+    assert [(options["project"], options["name"]) for options in begun] == [("driftformer", "mine")]
+    assert [step for _, step in told] == [1, 2]
+    assert all({"loss/labels", "rate", "regret"} <= set(values) for values, _ in told)
+    assert ended
+    assert not (out / "tensorboard").exists()

@@ -16,7 +16,7 @@ from driftformer.errors import InputError
 from driftformer.report import headlines, write_report
 from driftformer.simulation.numbers import number
 from driftformer.storage.files import read_json, write_json
-from tests.report.browser import Scheme, opened
+from tests.browser import Scheme, opened
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -18,7 +18,7 @@ from driftformer.report import headlines, markup
 from driftformer.report.experiments import bakeoff_section
 from driftformer.report.theory import in_words
 from driftformer.simulation.numbers import number
-from tests.report.browser import Opened, Scheme, opened
+from tests.browser import Opened, Scheme, opened
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -31,7 +31,7 @@ def test_it_reads_back_what_it_wrote_of_any_environment(
     loaded = df.load_result(tmp_path)
     assert "clicks: 3 classes, 5 runs, seed 0" in loaded.table()
     loaded.plot(tmp_path / "regret.svg")
-    assert "clicks: 3 classes, 5 runs, seed 0" in (tmp_path / "regret.svg").read_text()
+    assert "clicks: 3 classes" in (tmp_path / "regret.svg").read_text()
 
 
 def test_the_file_has_the_keys_that_others_rely_on(summary: Summary) -> None:

@@ -7,8 +7,8 @@ import torch
 
 from driftformer.theory import coins
 from driftformer.theory.linucb import SoftLinUCB
-from driftformer.theory.network import run
-from driftformer.theory.noncontinuous import NonContinuous
+from driftformer.theory.network import apply, run
+from driftformer.theory.noncontinuous import CEILING, NonContinuous
 from driftformer.theory.play import Matrix, answer, play_by_network, play_with_agent, problems
 from driftformer.theory.soft import draw_by_softmax
 
@@ -25,6 +25,43 @@ def test_the_network_does_what_master_does(rounds: int, c2: float, test_scale: f
     assert by_network.largest_difference(by_agent) < 1e-5
     assert by_network.restarts > 0 or test_scale == 1.0
     assert int(by_network.n.max()) == (rounds + 1).bit_length() - 2 or test_scale < 1, "blocks double"
+
+
+def fails(network: NonContinuous, order: int, excess: float, live: bool = True, ends: bool = True) -> bool:
+    """Whether TEST fails where the average since an order's start is 9ρ̂ and `excess` more than U = 1.
+
+    The last reward of 2 is not yet in the window's sum, and Test 2 is far from failing.
+    """
+    at, least, length = network.memory.at, 1.0, 2**order
+    average = least + 9 * network.rho_hat(length) + excess
+    token = torch.zeros(1, 1, at.width, dtype=torch.double)
+    for name, value in {"one": 1, "plays": 1, "reward": 2, "hope": 3, "allowed": 1e3}.items():
+        token[..., at[name]] = value
+    token[..., at["next_bound"]] = CEILING - least
+    token[..., at["next_n"].start + 3] = 1.0
+    for name, value in {"next_live": float(live), "carry": float(ends), "next_window": average * length - 2}.items():
+        token[..., at[name].start + order] = value
+    out = apply(network.parts["TEST"], token)[0, 0, at["next_failed"]]
+    assert float(out) in (0.0, 1.0) or min(abs(float(out)), abs(float(out) - 1)) < 1e-9
+    return bool(out > 0.5)
+
+
+@pytest.mark.parametrize("order", range(4))
+def test_test_1_fails_where_a_live_instance_ends_that_earned_too_much(order: int) -> None:
+    network = NonContinuous(SoftLinUCB(d=1, arms=2), 15, test_scale=0.01, burn_in=0)
+    assert fails(network, order, 1e-3)
+    assert not fails(network, order, -1e-3)
+    assert not fails(network, order, 1e-3, live=False)
+    assert not fails(network, order, 1e-3, ends=False)
+
+
+def test_both_tests_fail_in_the_problems_that_are_played() -> None:
+    network = NonContinuous(SoftLinUCB(d=2, arms=3), 15, test_scale=0.003, burn_in=16)
+    given = problems(network, range(10))
+    coins = torch.rand(10, 15, 4, generator=torch.Generator().manual_seed(0), dtype=torch.double)
+    seen = play_with_agent(network, given, coins).tests
+    assert seen is not None
+    assert set(seen.unique().tolist()) >= {0, 1, 2}
 
 
 def test_an_ordinary_pass_over_the_whole_matrix_leaves_earlier_columns_as_they_are() -> None:

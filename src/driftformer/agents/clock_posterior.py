@@ -11,18 +11,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal, get_args
 
 import torch
 from torch import Tensor
 
 from driftformer.agents.base import ProblemShape, ValueInfo
+from driftformer.errors import require_choice
 from driftformer.problem import LinearTruth, Observation, Traits, Truth
 from driftformer.randomness import Stream
 
 CLOCKS = (0.005, 0.01, 0.015, 0.02)
 """The frequencies b of the paper's training data."""
 
+Optimum = Literal["round", "static"]
+"""What labels were: the best arm of the round, or argmax ⟨a, w*⟩ whatever the cosine."""
 _LEAST_VARIANCE = 1e-8
 """Of a reward. Where a clock's cosine is zero it expects a reward of exactly zero, and rounding must not refute it."""
 
@@ -41,8 +44,12 @@ class ClockState:
 class ClockPosterior:
     """Knows the noise, the prior, and that the world turns with one of the paper's four clocks; not which, nor w*."""
 
+    optimum: Optimum = "round"
     name: ClassVar[str] = "clock-posterior"
     learns: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        require_choice("optimum", self.optimum, get_args(Optimum))
 
     def why_not(self, traits: Traits) -> str | None:
         return None if traits.linear else "it knows only worlds with linear rewards whose w* stays or is redrawn"
@@ -62,7 +69,9 @@ class ClockPosterior:
 
     def act(self, state: ClockState, observation: Observation, rng: Stream) -> tuple[Tensor, ValueInfo]:
         features = observation.action_set.double()  # [B, A, d]
-        believed = state.evidence.softmax(dim=1) * self._heights(state)  # [B, F]
+        believed = state.evidence.softmax(dim=1)  # [B, F]
+        if self.optimum == "round":
+            believed = believed * self._heights(state)
         expected = torch.bmm(features, torch.bmm(state.theta.mT, believed.unsqueeze(2))).squeeze(2)  # [B, A]
         arm, value = observation.choose(expected.to(observation.action_set))
         return arm, ValueInfo(expected, value)

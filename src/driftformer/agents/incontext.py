@@ -19,12 +19,13 @@ from torch.nn import functional
 from driftformer.agents.base import ProblemShape
 from driftformer.agents.registry import policy_options
 from driftformer.errors import InputError, require_choice, require_package, require_real
-from driftformer.models.bank import MOST_DIM, Bank, Prediction, empty, learn, predict, statistics
+from driftformer.models.bank import MOST_DIM, Bank, Prediction, empty, learn, predict
 from driftformer.models.context import Context, begin, next_logits, record
 from driftformer.models.ledger import Ledger, read
 from driftformer.models.ledger import empty as empty_ledger
 from driftformer.models.ledger import learn as learn_step
 from driftformer.models.sampling import standard_gumbel
+from driftformer.models.statistics import statistics
 from driftformer.policies import PREFIX, digest_of, folder_of
 from driftformer.problem import Observation, Traits, pick
 from driftformer.randomness import Stream
@@ -57,8 +58,6 @@ class InContext:
     """The first letters of the checksum of the weights, as they were when this agent was made: results belong to them,
     not to a name, and a file that changes later is refused."""
     learns: ClassVar[bool] = True
-    stack: ClassVar[int] = 1
-    """Chunks in a batch: products of matrices give other last bits in larger ones, and are hardly faster."""
 
     def __post_init__(self) -> None:
         require_choice("mode", self.mode, get_args(Mode))
@@ -87,6 +86,13 @@ class InContext:
         from driftformer.agents.services.online import online
 
         return online(self, **options)
+
+    @property
+    def stack(self) -> int:
+        """Chunks in a batch: products of matrices give other last bits in larger ones, and are hardly faster. Those of
+        a ledger are too small for either.
+        """
+        return 8 if self.episodic else 1
 
     @property
     def episodic(self) -> bool:
@@ -209,6 +215,12 @@ def _load(source: str, weights: str, device: torch.device, dtype: torch.dtype) -
 
 
 def load_policy(source: str, **options: Any) -> InContext:
-    """A shipped policy by its name, or one of your own by its folder."""
+    """A shipped policy by its name, or one of your own by its folder.
+
+    >>> policy = df.load_policy("drift").online(seed=0)  # one live problem
+    >>> arm = policy.act([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])  # the features of three arms
+    >>> policy.update(0.7)
+    True
+    """
     source = str(source).removeprefix(PREFIX)
     return InContext(source, **policy_options(f"{PREFIX}{source}", options))

@@ -6,15 +6,9 @@
     bernstein:   b = scale·(√(V̂/N) + (H − h)/N),   V̂ the variance of r + V_{h+1}(s') under the model
 
 N is how often arm a was played in state s; with N = 0, Q is H − h. `scale` stands for the paper's constants and
-<<<<<<< HEAD
-logarithms: 7·ln(5SAT/δ) in its Hoeffding bonus, which no one could wait for. Its default is what does well on `lock`,
-`riverswim` and `random-mdp` alike (`driftformer sweep --environment lock --agents ucb-vi --vary
-agent.scale=0.2,0.4,0.7` and so on); Bernstein bonuses want about 1.
-=======
 logarithms: 7·ln(5SAT/δ) in its Hoeffding bonus, which no one could wait for. Its default does well on
 `lock`, `riverswim` and `random-mdp` alike, where `driftformer sweep --environment lock --agents ucb-vi --vary
 agent.scale=0.2,0.4,0.7` and so on compare it; Bernstein bonuses want about 1.
->>>>>>> agents17
 
 Four things differ from the paper. It has H for our H − h, though no more than that is left. Its Bernstein bonus has a
 third term for the error of V_{h+1} itself, which with its constants exceeds H for longer than anyone plays. It never

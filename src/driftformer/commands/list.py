@@ -131,7 +131,7 @@ def _experiments() -> Iterator[Table]:
         *((name, played.title, _where(played.paper)) for name, played in EXPERIMENTS.items()),
         *((name, f"{one.title} (trains small policies)", _where(one.paper)) for name, one in TRAININGS.items()),
         (THEORY, "The proofs' constructions, built and checked (driftformer theory)", _where("Sections 2 to 4")),
-        (RATES, "How regret grows with T, J and Δ (driftformer rates)", _where("tab:rate")),
+        (RATES, "How regret grows with T, J and Δ (driftformer rates)", _where("Table 1")),
     ]
     yield _table("Experiments (driftformer reproduce)", rows)
 

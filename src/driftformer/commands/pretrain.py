@@ -5,7 +5,7 @@ import os
 from dataclasses import dataclass, field, make_dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 from tyro.conf import Suppress, arg
 
@@ -57,7 +57,7 @@ class Pretrain(Command):
     recipe: Settings
     """The recipe; `driftformer pretrain tiny --help` shows the settings of one."""
     out: Path
-    """Folder for the state, the log, TensorBoard files and the best policy."""
+    """Folder for the state, the log and the best policy."""
     data: OptionalFolder = None
     """Folder of `driftformer collect`. Without it, trajectories are generated as they are needed."""
     device: Device = "cpu"
@@ -65,6 +65,8 @@ class Pretrain(Command):
     """Stop after this many minutes. The same command resumes."""
     evaluate_every: int = 500
     """Measure regret every so many steps, ten times as often while learning from regret."""
+    tracker: Literal["tensorboard", "wandb", "trackio"] = "tensorboard"
+    """Where losses and regret can be watched: files in OUT/tensorboard, Weights & Biases, or trackio."""
     log_json: LogJson = False
 
     def run(self) -> None:
@@ -76,7 +78,9 @@ class Pretrain(Command):
 
         recipe = replace(RECIPES[self.recipe.name], **vars(self.recipe))
         check_device(self.device)
-        options = {name: vars(self)[name] for name in ("out", "device", "max_minutes", "evaluate_every", "data")}
+        options = {
+            name: vars(self)[name] for name in ("out", "device", "max_minutes", "evaluate_every", "data", "tracker")
+        }
         with TrainingProgress(recipe.name) as bar:
             progress = train(recipe, **options, on_report=bar.show)
         part_in_peace()

@@ -51,8 +51,8 @@ class Theory(Command):
     """Order of the block, which has 2^n rounds."""
     problems: int = 12
     """Problems that whole networks play."""
-    rounds: int | None = None
-    """Rounds of these problems (default: 2^(n+1) - 1)."""
+    rounds: Annotated[int | None, arg(metavar="INT", help_behavior_hint="(default: 2^(n+1) - 1)")] = None
+    """Rounds of these problems."""
     dim: int = 3
     """Features of their arms."""
     arms: int = 4

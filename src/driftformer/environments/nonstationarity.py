@@ -58,6 +58,12 @@ def nonstationarity(
     """Follow an environment through its rounds, in float64, and measure how its mean rewards change.
 
     The problems are those that `evaluate` with the same seed meets first.
+
+    >>> change = df.nonstationarity(df.make_env("jumps", horizon=200, changes=3))
+    >>> change.count().unique()  # J of Definition 1, of every problem
+    tensor([4])
+    >>> change.amount().shape  # Δ
+    torch.Size([64])
     """
     require_count("problems", problems)
     require_count("seed", seed, 0, most=2**63)

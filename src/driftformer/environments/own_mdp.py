@@ -33,6 +33,12 @@ def mdp(
     or a function (episode, rewards, transitions) → (rewards, transitions) on tensors `[B, H or 1, S, A]` and `[…, S]`.
     An episode begins in state `first`. Rewards are paid as they stand, or with `law="bernoulli"` as 1 with that
     probability, else 0.
+
+    >>> rewards = np.array([[0.0, 0.2], [1.0, 0.0]])  # [S, A]
+    >>> moves = np.array([[[1, 0], [0, 1]], [[0, 1], [1, 0]]])  # [S, A, S]: the second action changes the state
+    >>> env = df.mdp(rewards, moves, stages=5, episodes=50)
+    >>> df.evaluate(env, ["random", "ucb-vi"], runs=64, progress=False)
+    Result(mdp: at rest, 2 states, 2 actions, H=5, 50 episodes, 64 runs, seed 0; regret: ucb-vi 5.2, random 144.1)
     """
     pays, moves = _stacked("rewards", rewards, 2), _stacked("transitions", transitions, 3)
     if moves.shape != (*pays.shape, pays.shape[2]):

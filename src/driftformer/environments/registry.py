@@ -33,7 +33,27 @@ PRESETS: dict[str, type[Preset]] = {preset.name: preset for preset in _OWN}
 
 
 def register_environment(preset: type[Any]) -> type[Any]:
-    """Make an environment known by its name, to `make_env`, the command line and Gymnasium; usable as a decorator."""
+    """Make an environment known by its name, to `make_env`, the command line and Gymnasium; usable as a decorator.
+
+    >>> from dataclasses import dataclass
+    >>> from typing import ClassVar
+    >>> @df.register_environment
+    ... @dataclass(frozen=True, kw_only=True)
+    ... class Weekly:
+    ...     "A linear bandit whose best arm turns every week."
+    ...
+    ...     weeks: int = 8
+    ...     "Weeks."
+    ...     name: ClassVar[str] = "weekly"
+    ...
+    ...     def build(self):
+    ...         turned = lambda t, w: w.roll((t - 1) // 7, dims=1)
+    ...         return df.make_env("stationary", horizon=7 * self.weeks, drift=turned)
+    >>> df.make_env("weekly", weeks=4).horizon
+    28
+
+    An environment from nothing is in docs/how-to/environment.md.
+    """
     name = getattr(preset, "name", None)
     usable = isinstance(preset, type) and callable(getattr(preset, "build", 0))
     if not usable or not dataclasses.is_dataclass(preset):
@@ -76,6 +96,11 @@ def make_env(name: str, *, drift: Drift | Callable[[int, Tensor], Tensor] | None
     """A named environment with some of its options changed.
 
     `drift` replaces a linear bandit's own: a function `f(t, w) -> w_t` on tensors `[B, d]`, or a `Drift` object.
+
+    >>> env = df.make_env("jumps", horizon=200, changes=3)
+    >>> print(env.describe())
+    jumps: changes=3, T=200, d=32, 10 fixed arms
+    >>> turning = df.make_env("stationary", drift=lambda t, w: w.roll(t // 100, dims=1))
     """
     if name not in PRESETS:
         load_environments()

@@ -211,7 +211,7 @@ def _made(training: dict[str, Any]) -> list[str]:
     ]
 
 
-_READS = {"query": "the statistics of `models/bank.py`", "tabular": "the ledger of `models/ledger.py`"}
+_READS = {"query": "the statistics of `models/statistics.py`", "tabular": "the ledger of `models/ledger.py`"}
 """What forms read that learn from what they play themselves."""
 
 

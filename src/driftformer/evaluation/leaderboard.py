@@ -217,7 +217,7 @@ def rows(board: Leaderboard) -> list[list[str]]:
     lines = []
     for one in board.standings:
         overall = written(one.overall) if one.overall else f"{len(one.means)} of {len(board.worlds)} worlds"
-        cells = [f"{one.means[title]:.0f}" if title in one.means else "–" for title in titles]
+        cells = [str(round(one.means[title])) if title in one.means else "–" for title in titles]
         lines.append([one.agent + " *" * one.privileged, overall, likely(one.beaten_by_first), *cells])
     return lines
 

@@ -30,7 +30,19 @@ _SHOWN = 4
 
 @dataclass(frozen=True, repr=False)
 class Result:
-    """The outcome of `evaluate`. In a notebook it shows itself as a table, and `plot()` as a figure."""
+    """The outcome of `evaluate`. In a notebook it shows itself as a table, and `plot()` as a figure.
+
+    >>> result = df.evaluate("high", ["linucb", "discounted-linucb@gamma=0.9"], runs=64, progress=False)
+    >>> result.summary.ranking
+    ['discounted-linucb@gamma=0.9', 'linucb']
+    >>> round(result.summary.agents["linucb"].regret_mean, 1)
+    285.4
+    >>> result.compare("discounted-linucb@gamma=0.9", "linucb")
+    discounted-linucb@gamma=0.9 − linucb: -112.7 regret [-131.5, -94.2], discounted-linucb@gamma=0.9 is ahead;
+    discounted-linucb@gamma=0.9 wins 97% [92%, 100%] of 64 problems
+    >>> list(result.to_dataframe("agents").columns)
+    ['world', 'seed', 'agent', 'privileged', 'problems', 'regret', 'regret_std', 'regret_stderr']
+    """
 
     summary: Summary
     timing: dict[str, dict[str, float]]  # of what this call computed
@@ -85,7 +97,12 @@ class Result:
 
 
 def load_result(folder: Path | str) -> Result:
-    """The result of the latest evaluation in a folder, without computing anything."""
+    """The result of the latest evaluation in a folder, without computing anything.
+
+    >>> _ = df.evaluate("high", ["random", "linucb"], runs=64, out="runs/first", progress=False)
+    >>> df.load_result("runs/first").summary.title
+    'high: b=0.018, phase=0.0, T=200, d=32, 10 fixed arms, 64 runs, seed 0'
+    """
     path = Path(folder) / "summary.json"
     if not path.exists():
         raise InputError(f"folder is '{folder}', which has no summary.json; name the --out of an evaluation")

@@ -7,6 +7,7 @@ from dataclasses import replace
 from driftformer.environments.presets import Bursts, Chirp, Flips, High, Jumps, Linear, Low, Outage, Rising, Walk, Wave
 from driftformer.environments.table import Change, Table
 from driftformer.experiments.base import Case, Experiment
+from driftformer.experiments.paper import PRIORS
 
 _TOLD_NOTHING = (
     "linucb",
@@ -23,9 +24,10 @@ _SLOWLY_FORGETTING = "discounted-linucb@gamma=0.99"
 UNTOLD = (*_TOLD_NOTHING, _SLOWLY_FORGETTING, "discounted-linucb@gamma=0.97", "sliding-window-linucb")
 """Rivals of a policy that learn from rewards alone."""
 _FOR_FIXED_ARMS = ("detection-linucb",)
-_RIVALS = ("random", *_TOLD_NOTHING, "oracle", "policy:drift")
-_WITHOUT_ORACLE = tuple(agent for agent in _RIVALS if agent != "oracle")
-_SWEPT = ("random", "linucb", "thompson", "master-linucb", "discounted-linucb@gamma=0.9", "oracle")
+_RIVALS = ("random", *_TOLD_NOTHING, *PRIORS, "oracle", "policy:drift")
+_WITHOUT_ORACLE = tuple(agent for agent in _RIVALS if agent not in (*PRIORS, "oracle"))
+"""Where w* moves in every round or arms change one by one, agents that know the prior cannot play."""
+_SWEPT = ("random", "linucb", "thompson", "master-linucb", "discounted-linucb@gamma=0.9", *PRIORS, "oracle")
 
 
 def _both_modes(name: str, title: str, preset: Linear, agents: tuple[str, ...]) -> tuple[Case, ...]:
@@ -121,7 +123,7 @@ LONG_RUNS = Experiment(
             f"A jump every 200 rounds, T = {horizon:,}",
             Jumps(horizon=horizon, changes=horizon // 200 - 1, dim=8, arms=5),
             (
-                *("random", "linucb", *_FORGETTING, "sliding-window-linucb@window=100", "weighted-linucb"),
+                *("random", "prior", "linucb", *_FORGETTING, "sliding-window-linucb@window=100", "weighted-linucb"),
                 *("restart@base=linucb,every=200", "policy:drift"),
             ),
         )

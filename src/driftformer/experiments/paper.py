@@ -1,7 +1,8 @@
 """The paper's own experiments (Section 5, Appendix B): one panel against LinUCB, one against TS.
 
 The transformer is `policy:high` (`policy:low`), trained on optimal arms; beside it are those that imitate MASTER over
-the panel's base algorithm. A third panel shows how much better one can do: our policies and the oracle.
+the panel's base algorithm. A third panel shows how much better one can do: our policies and the oracle; and how much
+is known beforehand: `prior`, which never learns, and the Bayes imitator of the four frequencies.
 """
 
 from __future__ import annotations
@@ -9,18 +10,22 @@ from __future__ import annotations
 from driftformer.environments.presets import High, Low
 from driftformer.experiments.base import Case, Experiment, Panel
 
+PRIORS = ("prior", "prior@knows=drift")
+"""How much of a number is the prior alone: agents that never learn."""
+REFERENCES = (*PRIORS, "clock-posterior")
+"""The same, and what training on the four frequencies teaches at best."""
 _HIGH_PANELS = (
     Panel(
         "LinUCB and MASTER+LinUCB",
         ("random", "linucb", "master-linucb", "policy:high", "policy:high-master-linucb"),
     ),
     Panel("TS and MASTER+TS", ("random", "thompson", "master-thompson", "policy:high", "policy:high-master-thompson")),
-    Panel("Beyond the paper", ("linucb", "policy:high", "policy:drift", "policy:cosine", "oracle")),
+    Panel("Beyond the paper", ("linucb", *REFERENCES, "policy:high", "policy:drift", "policy:cosine", "oracle")),
 )
 _LOW_PANELS = (
     Panel("LinUCB and MASTER+LinUCB", ("random", "linucb", "master-linucb", "policy:low")),
     Panel("TS and MASTER+TS", ("random", "thompson", "master-thompson", "policy:low")),
-    Panel("Beyond the paper", ("linucb", "policy:low", "policy:drift", "oracle")),
+    Panel("Beyond the paper", ("linucb", "prior", "policy:low", "policy:drift", "oracle")),
 )
 
 

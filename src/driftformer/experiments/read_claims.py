@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from driftformer.experiments.base import Case
-from driftformer.experiments.claims import Claim, Comparison, judge
-from driftformer.experiments.readings import AROUND, EXPERTS, READINGS
+from driftformer.experiments.claims import ORACLE, Claim, Comparison, judge
+from driftformer.experiments.readings import AROUND, BEST, EXPERTS, READINGS
 from driftformer.simulation.numbers import with_error
 from driftformer.simulation.summary import Summary
 
@@ -68,14 +68,15 @@ def read_claims(summaries: Mapping[str, Summary]) -> list[Reading]:
         _read(case, agent, summaries[case.name])
         for case in READINGS.cases
         for agent in case.agents
-        if agent not in AROUND
+        if agent not in (*AROUND, BEST)
     ]
 
 
 def _read(case: Case, agent: str, summary: Summary) -> Reading:
     pairs = {expert: summary.difference(agent, expert) for expert in EXPERTS}
     comparison = Comparison(READINGS.name, case.name, agent, "random")
-    near = Claim("near-optimal", "Section 5", "near", (comparison,), _NEAR)
+    reference = ORACLE if ORACLE in case.agents else BEST
+    near = Claim("near-optimal", "Section 5", "near", (comparison,), _NEAR, reference)
     (found,) = judge(near, {READINGS.name: {case.name: summary}}).findings
     own, chance = (
         np.array([part.mean() for part in np.array_split(summary.agents[name].suboptimality_curve, _STRETCHES)])

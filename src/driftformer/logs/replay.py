@@ -54,6 +54,13 @@ def replay(
     `log` is a .parquet or .csv file, a pyarrow table, a data frame or a mapping of columns, as docs/logs.md describes.
     With `uniform`, it needs no propensities: all arms on offer were equally likely. With `scale`, features and contexts
     may be raw columns in any units, with missing values.
+
+    >>> rng = np.random.default_rng(0)
+    >>> arms = rng.integers(0, 2, 500)  # a log of two arms, drawn evenly; the second one pays more
+    >>> log = {"round": np.arange(500), "arm": arms, "reward": rng.normal(arms, 1.0)}
+    >>> found = df.replay(log, ["ucb"], uniform=True, progress=False)
+    >>> [round(float(one.value), 2) for one in (found.itself, found.agents["ucb"]["ips"])]
+    [0.51, 0.95]
     """
     require_count("seed", seed, 0, 2**63)
     chosen = _agents(agents)

@@ -8,8 +8,8 @@ A `Bank` learns from one reward a round, for each problem of a batch, with sever
 
 Features are read as x / (root mean square norm of the arms on offer), then Σx and a constant, each with a prior
 and a memory of its own: so weights with a common mean are learned as one number, and so is a shift of all rewards.
-Everything here is linear in the rewards less the first one, and what leaves (`Statistics`) is divided by their observed
-spread: units cancel out. A round costs a few rank-one updates, whatever has been seen before.
+Everything here is linear in the rewards less the first one, and what a network reads of it (`statistics.py`) is divided
+by their observed spread: units cancel out. A round costs a few rank-one updates, whatever has been seen before.
 
 Waves cost a vector each, not a matrix: where noise has the wave's size too, r/cos(ωt + φ) is an ordinary linear reward,
 and its regression needs the same matrix for all waves, that of the first filter. Which wave it is shows best in rounds
@@ -28,7 +28,6 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 
 class Filter(NamedTuple):
@@ -79,9 +78,6 @@ PHASES = 4
 
 WAVES = PHASES * len(FREQUENCIES)
 
-BEST = 8
-"""How many waves are shown to the network: so many with the least errors, and so many of the greatest likelihood."""
-
 RATES = (0.8, 0.95, 0.99)
 """How fast the experts' records forget."""
 
@@ -95,7 +91,7 @@ _OUTLIER = 10.0
 _STILL = 0.05
 """Squared height below which a wave counts as still: dividing by it would only blow up the noise."""
 _FAR = 1e12
-_TINY = 1e-30
+TINY = 1e-30
 
 
 @dataclass
@@ -212,7 +208,7 @@ def predict(bank: Bank, action_set: Tensor, offered: Tensor | None = None) -> Pr
         sums = torch.bmm(direction[:, :, 0], bank.waves).view(batch, arms, 2, WAVES)
         mean = torch.bmm(x, bank.theta)
     variance = (direction * x.unsqueeze(2)).sum(-1).clamp(min=0)
-    height = _height(bank, fixed) * (bank.t / bank.span.clamp(min=1)).unsqueeze(1)  # older rounds count less in sums
+    height = heights(bank, fixed) * (bank.t / bank.span.clamp(min=1)).unsqueeze(1)  # older rounds count less in sums
     sums = sums * height[:, None, None]
     return Prediction(x, direction, mean, variance, sums[:, :, 0], 1 - sums[:, :, 1])
 
@@ -228,18 +224,18 @@ def _measure(bank: Bank, action_set: Tensor, offered: Tensor | None) -> None:
         squares = squares * offered
     now = (squares.sum(1) / (squares > 0).sum(1).clamp(min=1)).sqrt()
     larger = now > 2 * bank.unit
-    growth = torch.where(larger & (bank.unit > 0), now / bank.unit.clamp(min=_TINY), 1.0)[:, None, None]
+    growth = torch.where(larger & (bank.unit > 0), now / bank.unit.clamp(min=TINY), 1.0)[:, None, None]
     bank.theta[:, :-1].mul_(growth)
     bank.waves[:, :-1].div_(growth)
     bank.unit.copy_(torch.where(larger, now, bank.unit))
 
 
-def _height(bank: Bank, fixed: Settings) -> Tensor:
+def heights(bank: Bank, fixed: Settings) -> Tensor:
     """Where the waves stand in the round to come, `[B, W]`."""
     return torch.cos((bank.t.unsqueeze(1) + 1) * fixed.angles + fixed.phases)
 
 
-def _constants(bank: Bank) -> Tensor:
+def constants_of(bank: Bank) -> Tensor:
     """o of each wave, `[B, W]`, by least squares on what it did not explain."""
     return bank.offsets[..., 0] / (bank.offsets[..., 1] + 0.3)
 
@@ -288,7 +284,7 @@ def lesson(fixed: Settings, bank: Bank, prediction: Prediction, arm: Tensor, rew
     odds = bank.odds
     constants = bank.theta[:, -1, plain:]  # [B, S] which no sign applies to
     signed, floating = mean[:, plain:] - constants, raw.unsqueeze(1) - constants
-    expected = wave + _constants(bank) * constant
+    expected = wave + constants_of(bank) * constant
     misses = [raw.unsqueeze(1) - mean[:, :plain], floating - torch.tanh(odds / 2) * signed]
     misses.append(raw.unsqueeze(1) - expected)
     rates = fixed.rates
@@ -297,7 +293,7 @@ def lesson(fixed: Settings, bank: Bank, prediction: Prediction, arm: Tensor, rew
     bank.seen.mul_(rates).add_(1)
 
     # Which sign holds: Bayes' rule for this round, then a chance that it changes before the next.
-    noise = (bank.errors[:, :MEMBERS, 2].amin(1, keepdim=True) / bank.seen[:, 2:]).clamp(min=_TINY)
+    noise = (bank.errors[:, :MEMBERS, 2].amin(1, keepdim=True) / bank.seen[:, 2:]).clamp(min=TINY)
     odds = (odds + 2 * signed * floating / noise).clamp(-10, 10)
     sign = torch.tanh(odds / 2)
     chance = torch.sigmoid(odds) * (1 - 2 * fixed.hazard) + fixed.hazard
@@ -315,7 +311,7 @@ def lesson(fixed: Settings, bank: Bank, prediction: Prediction, arm: Tensor, rew
     step = direction / (1 + variance).unsqueeze(-1)  # [B, M, n]
     bank.theta.add_((step * surprise.unsqueeze(-1)).transpose(1, 2)).mul_(fixed.kept)
 
-    height = _height(bank, fixed)
+    height = heights(bank, fixed)
     size = height.square() + _STILL  # [B, W]
     pair = torch.stack([(raw.unsqueeze(1) - wave) * constant, constant.square()], dim=-1)
     bank.offsets.mul_(rates[2]).add_(pair / size.unsqueeze(-1))
@@ -334,94 +330,3 @@ def lesson(fixed: Settings, bank: Bank, prediction: Prediction, arm: Tensor, rew
 def spread(bank: Bank) -> Tensor:
     """The observed standard deviation of rewards, in their own unit, `[B]`; 0 until two of them differ."""
     return (bank.squares[:, 2] / bank.seen[:, 2].clamp(min=1)).sqrt() * bank.size
-
-
-class Statistics(NamedTuple):
-    """What the network reads: no dimension, no unit."""
-
-    arms: Tensor  # [B, A, 3M] of each arm: means, widths in units of rewards, widths in units of noise
-    waves: Tensor  # [B, A, K] of each arm: what the best waves expect
-    records: Tensor  # [B, K, F] of each of them: how well it has predicted, where it stands
-    problem: Tensor  # [B, P] of the whole problem
-
-
-RECORD = 2 * len(RATES) + 7
-PROBLEM = MEMBERS * len(RATES) + len(RATES) + len(SIGNS) + 6
-
-
-def statistics(bank: Bank, prediction: Prediction, offered: Tensor | None = None) -> Statistics:
-    """Numbers of ordinary size, all of them ratios."""
-    return statistics_by(settings_of(bank), bank, prediction, offered)
-
-
-def statistics_by(fixed: Settings, bank: Bank, prediction: Prediction, offered: Tensor | None = None) -> Statistics:
-    """The same, for a compiler."""
-    seen = bank.seen.clamp(min=1)
-    variances = bank.squares / seen  # [B, R]
-    spread = variances[:, 2].sqrt()  # [B]
-    unit = torch.where(spread > 0, 1 / spread.clamp(min=_TINY), 0.0)[:, None, None]
-    errors = bank.errors / seen.unsqueeze(1)  # [B, M + W, R]
-    ratio = ((errors + _TINY) / (variances.unsqueeze(1) + _TINY)).log().clamp(-6, 6)
-    ratio = ratio * (variances > 0).unsqueeze(1)
-
-    span = bank.span.clamp(min=1).unsqueeze(1)
-    fitted = ((bank.fits[..., 0] / span + _TINY) / (variances[:, 2:] + _TINY)).log().clamp(-12, 6)
-    surprise = (fitted * span + bank.fits[..., 1]) / 2  # [B, W] minus the log-likelihood, in units of the spread
-    which = torch.cat([_least(score) for score in (ratio[:, MEMBERS:, 2], surprise)], dim=1)  # [B, K]
-    likely, surprise = ratio[:, MEMBERS:, 2].gather(1, which), surprise.gather(1, which)  # [B, K]
-    place = which.unsqueeze(1).expand(-1, prediction.x.shape[1], -1)  # [B, A, K]
-    constant = _constants(bank).gather(1, which).unsqueeze(1)
-    waves = prediction.waves.gather(2, place) + constant * prediction.constant.gather(2, place)
-    height = _height(bank, fixed).gather(1, which)
-    angle = fixed.angles[which]
-    own = ratio[:, MEMBERS:].gather(1, which.unsqueeze(-1).expand(-1, -1, len(RATES)))  # [B, K, R]
-    count = seen[:, 2:].log()
-    ahead = (likely - ratio[:, :MEMBERS, 2].amin(1, keepdim=True)) * seen[:, 2:]
-    at_rest = ratio[:, :MEMBERS, 2].amin(1, keepdim=True) * span / 2
-    records = torch.cat(
-        [
-            own,
-            own - ratio[:, :MEMBERS].amin(1, keepdim=True),
-            torch.stack(
-                [
-                    height,
-                    angle.log() + 3,
-                    ((likely - likely.amin(1, keepdim=True)) * seen[:, 2:] / 8).clamp(max=8),
-                    (ahead / 8).clamp(-8, 8),
-                    ((surprise - surprise.amin(1, keepdim=True)) / 4).clamp(max=8),
-                    ((surprise - at_rest) / 4).clamp(-8, 8),
-                    (angle * bank.t.unsqueeze(1)).log1p(),
-                ],
-                dim=-1,
-            ),
-        ],
-        dim=-1,
-    )
-
-    width = prediction.variance.sqrt()
-    noise = errors[:, :MEMBERS, 1].sqrt().unsqueeze(1)  # [B, 1, M]
-    sign = torch.tanh(bank.odds / 2)
-    factor = functional.pad(sign, (len(FILTERS), 0), value=1.0).unsqueeze(1)  # [B, 1, M]
-    arms = torch.cat([_centred(prediction.mean * factor, offered) * unit, width * noise * unit, width], dim=-1)
-    change = ((variances + _TINY) / (variances[:, 2:] + _TINY)).log().clamp(-6, 6)
-    number = torch.full_like(bank.t, width.shape[1]) if offered is None else offered.sum(1).to(bank.t)
-    told = torch.stack([bank.t.log1p(), number.log(), *((bank.t > k).to(spread) for k in (0, 1, 3))], dim=1)
-    problem = torch.cat([ratio[:, :MEMBERS].flatten(1), change, sign, told, count], dim=1)
-    return Statistics(arms.clamp(-20, 20), (_centred(waves, offered) * unit).clamp(-20, 20), records, problem)
-
-
-def _least(scores: Tensor) -> Tensor:
-    """Places of the `BEST` least of scores `[B, W]`; of equal ones the last, which topk leaves to the machine.
-
-    At first all are equal. The last are fast waves: they are soon told apart from a world at rest, slow ones are not.
-    """
-    order = torch.arange(scores.shape[1], device=scores.device, dtype=torch.float64) * -1e-10
-    return (scores.double() + order).topk(BEST, dim=1, largest=False)[1]
-
-
-def _centred(values: Tensor, offered: Tensor | None) -> Tensor:
-    """Less their mean over the arms on offer."""
-    if offered is None:
-        return values - values.mean(1, keepdim=True)
-    share = (offered / offered.sum(1, keepdim=True)).unsqueeze(-1)
-    return values - (values * share).sum(1, keepdim=True)

@@ -26,11 +26,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from driftformer.errors import InputError, require_count
-from driftformer.models.bank import MOST_DIM, Bank, empty, learn, predict, statistics
+from driftformer.models.bank import MOST_DIM, Bank, empty, learn, predict
 from driftformer.models.checkpoints import read_policy
 from driftformer.models.incontext import InContextPolicy
 from driftformer.models.query import QueryPolicy
 from driftformer.models.relu_transformer import causal
+from driftformer.models.statistics import statistics
 from driftformer.models.tabular import TabularPolicy
 from driftformer.policies import PREFIX, digest_of, folder_of
 from driftformer.storage.files import require_no_file_above, write_atomically

@@ -94,22 +94,23 @@ def make_plans(ledger: Ledger) -> None:
     seen = ledger.moves.sum(-1)  # [B, K, H', S, A]
     sure = seen / (seen + _DOUBT)
     chance = ledger.moves.view(batch * memories, steps, states * actions, states)
-    after = plans.new_zeros(batch, memories, states, 4)  # of the step that follows: V, V⁺, U, V²
+    after = plans.new_zeros(batch, memories, 4, states)  # of the step that follows: V, V⁺, U, V²
     for stage in reversed(range(stages)):
         which = stage if steps > 1 else 0
-        ahead = chance[:, which] @ after.view(batch * memories, states, 4)
-        ahead = ahead.view(batch, memories, states, actions, 4) / seen[:, :, which, ..., None].clamp(min=1e-6)
+        ahead = after.view(batch * memories, 4, states) @ chance[:, which].mT  # this way round it is twice as fast
+        ahead = ahead.view(batch, memories, 4, states, actions) / seen[:, :, None, which].clamp(min=1e-6)
+        value, hope, uncertainty, square = ahead.unbind(2)  # [B, K, S, A] each
         trust, left = sure[:, :, which], float(stages - stage - 1)
-        anywhere = after[..., 0].mean(2)[:, :, None, None]
-        q = reward[:, :, which] + torch.lerp(anywhere.expand_as(trust), ahead[..., 0], trust)
-        best = hoped[:, :, which] + torch.lerp(torch.full_like(trust, left), ahead[..., 1], trust)
-        variance = (ahead[..., 3] - ahead[..., 0].square()).clamp(min=0)
+        anywhere = after[:, :, 0].mean(2)[:, :, None, None]
+        q = reward[:, :, which] + torch.lerp(anywhere.expand_as(trust), value, trust)
+        best = hoped[:, :, which] + torch.lerp(torch.full_like(trust, left), hope, trust)
+        variance = (square - value.square()).clamp(min=0)
         unknown = (1 - trust) * (left * largest[:, :, 0] * 0.5).square()
-        u = doubt[:, :, which] + variance / (seen[:, :, which] + 1) + unknown + trust * ahead[..., 2]
+        u = doubt[:, :, which] + variance / (seen[:, :, which] + 1) + unknown + trust * uncertainty
         plans[:, :, stage] = torch.stack([q, best, u], dim=-1)
         hoped_for, choice = best.max(dim=3, keepdim=True)
         top = q.amax(dim=3)
-        after = torch.stack([top, hoped_for[..., 0], u.gather(3, choice)[..., 0], top.square()], dim=-1)
+        after = torch.stack([top, hoped_for[..., 0], u.gather(3, choice)[..., 0], top.square()], dim=2)
 
 
 class Read(NamedTuple):

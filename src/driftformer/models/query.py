@@ -17,8 +17,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from driftformer.errors import brought_by
-from driftformer.models.bank import MEMBERS, PROBLEM, RECORD, Statistics
+from driftformer.models.bank import MEMBERS
 from driftformer.models.configuration import PolicyConfig
+from driftformer.models.statistics import PROBLEM, RECORD, Statistics
 
 with brought_by("policies"):
     from transformers import PreTrainedModel

@@ -108,16 +108,20 @@ def draw_sweep(axis: str, values: Sequence[float], summaries: Sequence[Summary],
     with figure_at(path, (7.0, 4.2)) as figure:
         axes = figure.subplots()
         names = list(dict.fromkeys(name for summary in summaries for name in summary.agents))
+        ends = {}
         for name, (colour, style) in looks_of(names).items():
             rows = [summary.agents[name] for summary in summaries]
             means, errors = (
                 [row.regret_mean for row in rows],
                 [_NINETY_FIVE * (row.regret_stderr or 0.0) for row in rows],
             )
-            axes.errorbar(values, means, errors, color=colour, linestyle=style, marker="o", markersize=3, label=name)
+            axes.errorbar(values, means, errors, color=colour, linestyle=style, marker="o", markersize=3)
+            ends[name] = means[-1], colour, name
         axes.set(xlabel=axis, ylabel="dynamic regret after the last round", ylim=(0, None))
         axes.set_title(f"{summaries[0].runs} problems each, 95% intervals", fontsize=9, loc="left")
-        figure.legend(*axes.get_legend_handles_labels(), loc="outside right upper")
+        axes.margins(x=0.01)
+        figure.draw_without_rendering()
+        name_ends(axes, ends)
 
 
 def draw_rates(rates: Mapping[str, Mapping[str, Any]], path: Path) -> None:

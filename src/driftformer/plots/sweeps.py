@@ -12,7 +12,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from driftformer.plots.style import figure_at, looks_of
+from driftformer.plots.style import figure_at, looks_of, name_ends
 from driftformer.simulation.numbers import number
 
 PANELS = 24
@@ -37,19 +37,22 @@ def draw(varied: Varied, rows: Sequence[Row], title: str, path: Path) -> None:
 def _draw_lines(varied: Varied, rows: Sequence[Row], title: str, path: Path) -> None:
     ((axis, values),) = varied.items()
     with figure_at(path, (7.0, 4.2)) as figure:
-        axes = figure.subplots()
+        axes, ends = figure.subplots(), {}
         for agent, (colour, style) in looks_of(list(dict.fromkeys(row["agent"] for row in rows))).items():
             own = {row[axis]: row for row in rows if row["agent"] == agent}
             # An agent without the varied option is a level line.
             line = [own[value] if value in own else own[None] for value in values]
             means = [row["regret_mean"] for row in line]
-            axes.plot(values, means, color=colour, linestyle=style, marker="o", markersize=3, label=agent)
+            axes.plot(values, means, color=colour, linestyle=style, marker="o", markersize=3)
+            ends[agent] = means[-1], colour, agent
             if line[0]["regret_low"] is not None:
                 low, high = [row["regret_low"] for row in line], [row["regret_high"] for row in line]
                 axes.fill_between(values, low, high, color=colour, alpha=0.15, linewidth=0)
         axes.set(xlabel=_short(axis), ylabel=_REGRET, ylim=(0, None))
         axes.set_title(title, fontsize=9, loc="left")
-        figure.legend(*axes.get_legend_handles_labels(), loc="outside right upper")
+        axes.margins(x=0.01)
+        figure.draw_without_rendering()
+        name_ends(axes, ends)
 
 
 def _draw_heatmaps(varied: Varied, rows: Sequence[Row], title: str, path: Path) -> None:

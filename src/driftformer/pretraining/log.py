@@ -1,4 +1,4 @@
-"""The log of a training: one line per step, and TensorBoard's files.
+"""The log of a training: one line per step, and what a tracker shows: TensorBoard, Weights & Biases or trackio.
 
 The training's state says how many bytes of the log belong to its steps, and their checksum. What stands behind them, be
 it steps that will come again or half a line of a killed write, is cut off when the training goes on.
@@ -10,15 +10,17 @@ import json
 import os
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from torch import Tensor
 
-from driftformer.errors import InputError, brought_by
+from driftformer.errors import InputError, require_choice, require_package
 from driftformer.pretraining.state import TrainingState
 from driftformer.storage.checksum import checksum, running_checksum
 from driftformer.storage.files import named, write_atomically
 
+Tracker = Literal["tensorboard", "wandb", "trackio"]
+_PROJECT = "driftformer"
 _usual = threading.excepthook
 
 
@@ -31,7 +33,7 @@ def _shown_once(raised: threading.ExceptHookArgs) -> None:
 class Log:
     """One line a step; losses stay on the device until they are written."""
 
-    def __init__(self, out: Path, progress: TrainingState) -> None:
+    def __init__(self, out: Path, progress: TrainingState, tracker: Tracker = "tensorboard") -> None:
         out.mkdir(parents=True, exist_ok=True)
         self._path = out / "log.jsonl"
         self._waiting: list[tuple[str, int, Tensor, float, float | None]] = []
@@ -39,11 +41,8 @@ class Log:
         kept = self._kept(progress)
         self._digest, self._length = running_checksum(kept), len(kept)
         write_atomically(self._path, kept)
-        with brought_by("train"):
-            from torch.utils.tensorboard import SummaryWriter
-
         threading.excepthook = _shown_once
-        self._board = SummaryWriter(str(out / "tensorboard"))
+        self._tracker = _started(tracker, out)
 
     def _kept(self, progress: TrainingState) -> bytes:
         """What was logged up to the saved state."""
@@ -86,16 +85,35 @@ class Log:
         progress.log_bytes, progress.log_sha256 = self._length, self._digest.hexdigest()
 
     def write(self, at: int, speed: float, teraflops: float, regret: float | None) -> None:
-        """Write what waits, and tell TensorBoard."""
+        """Write what waits, and tell the tracker."""
         phase, _, loss, rate, _ = self._waiting[-1]
-        self._board.add_scalar(f"loss/{phase}", float(loss), at)
-        self._board.add_scalar("rate", rate, at)
-        self._board.add_scalar("speed/tokens_per_second", speed, at)
-        self._board.add_scalar("speed/teraflops", teraflops, at)
-        if regret is not None:
-            self._board.add_scalar("regret", regret, at)
-        self._board.flush()
+        values = {f"loss/{phase}": float(loss), "rate": rate}
+        values |= {"speed/tokens_per_second": speed, "speed/teraflops": teraflops}
+        self._tracker.log(values if regret is None else values | {"regret": regret}, step=at)
         self.settle()
+
+    def close(self) -> None:
+        self._tracker.finish()
+
+
+def _started(tracker: Tracker, out: Path) -> Any:
+    """One of accelerate's trackers; runs go by the names of their folders."""
+    require_choice("tracker", tracker, get_args(Tracker))
+    from accelerate.tracking import TensorBoardTracker, TrackioTracker, WandBTracker
+
+    started: Any
+    if tracker == "tensorboard":
+        require_package("tensorboard", "train")
+        started = TensorBoardTracker("tensorboard", out)
+    elif tracker == "wandb":
+        started = WandBTracker(_PROJECT, name=out.name, dir=str(out))
+    else:
+        started = TrackioTracker(_PROJECT, name=out.name)
+    try:
+        started.start()
+    except ModuleNotFoundError:
+        raise InputError(f"{tracker} is not installed; pip install {tracker}") from None
+    return started
 
 
 def curve_of(path: Path) -> list[tuple[str, int, float]]:

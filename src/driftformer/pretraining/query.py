@@ -22,21 +22,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from driftformer.environments.base import Foreseeable
-from driftformer.models.bank import (
-    Statistics,
-    absorb,
-    empty,
-    learn,
-    lesson,
-    predict,
-    settings_of,
-    spread,
-    statistics,
-    statistics_by,
-)
+from driftformer.models.bank import absorb, empty, learn, lesson, predict, settings_of, spread
 from driftformer.models.ledger import Read
 from driftformer.models.query import DARING, QueryPolicy, Verdict
 from driftformer.models.sampling import standard_gumbel
+from driftformer.models.statistics import Statistics, statistics, statistics_by
 from driftformer.pretraining.data import OWN_SEED, TUNING_SEED, draw_place
 from driftformer.pretraining.loop import Step, learning_rate
 from driftformer.pretraining.losses import Average

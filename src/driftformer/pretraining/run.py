@@ -2,7 +2,7 @@
 
 OUT/state.safetensors   everything needed to go on
 OUT/log.jsonl           a line for each step: loss, learning rate, and regret where it was measured
-OUT/tensorboard/        the same for TensorBoard
+OUT/tensorboard/        the same for TensorBoard, unless another tracker is told
 OUT/events.jsonl        what happened: starts, resumes, ends (see `storage/events.py`)
 OUT/best/               the policy with the least regret so far; where it imitates an expert, the latest
 """
@@ -27,7 +27,7 @@ from driftformer.policies import TRAINING, digest_of, folder_of
 from driftformer.pretraining.data import FreshData, OwnRollouts, TrainingData
 from driftformer.pretraining.dataset import StoredData
 from driftformer.pretraining.labels import OPTIMAL, check_labels
-from driftformer.pretraining.log import Log, curve_of
+from driftformer.pretraining.log import Log, Tracker, curve_of
 from driftformer.pretraining.loop import Loop, Step
 from driftformer.pretraining.meter import Meter, fitting_tokens, training_flops_per_token
 from driftformer.pretraining.play import Player
@@ -88,6 +88,7 @@ def train(
     evaluate_problems: int = 512,
     data: Path | None = None,
     save_every: float = 60.0,
+    tracker: Tracker = "tensorboard",
     on_report: Callable[[Report], None] | None = None,
 ) -> TrainingState:
     """Train as the recipe says, or go on with what `out` holds; stops early, resumably, after `max_minutes`.
@@ -109,10 +110,11 @@ def train(
     if data is not None:  # what is stored was played by others, all rounds of it
         recipe = replace(recipe, own=0.0, short=0.0)
     with one_thread():
-        run = _Run(recipe, Path(out), device, evaluate_every, evaluate_problems, data, on_report, save_every)
+        run = _Run(recipe, Path(out), device, evaluate_every, evaluate_problems, data, on_report, save_every, tracker)
         with sitting(Path(out) if run.is_main else None, recipe=recipe.name, **run.where()) as events:
             state = run.to(deadline)
             events.tell("saved", **run.where())
+        run.close()
     return state
 
 
@@ -127,6 +129,7 @@ class _Run:
         data: Path | None,
         on_report: Callable[[Report], None] | None,
         save_every: float,
+        tracker: Tracker,
     ) -> None:
         self._recipe, self._out, self._on_report = recipe, out, on_report
         self._every = evaluate_every
@@ -171,8 +174,12 @@ class _Run:
         self._loop = self._make_loop(earlier)
         self._meter = Meter()
         self._began = self._mark = time.perf_counter()
-        self._log = Log(out, self._state) if self.is_main else None
+        self._log = Log(out, self._state, tracker) if self.is_main else None
         self._saved_at, self._save_every = self._began, save_every
+
+    def close(self) -> None:
+        if self._log is not None:
+            self._log.close()
 
     def _make_loop(self, earlier: dict[str, Tensor]) -> Loop | QueryLoop:
         recipe, worlds, where = self._recipe, self._data.worlds, (self._device, self._part)

@@ -26,6 +26,7 @@ from driftformer.problem import (
     Truth,
     check_environment,
     check_offered,
+    check_state,
     check_step,
     check_world,
     pick,
@@ -129,6 +130,9 @@ class Live:
         self._environment, self._randomness = environment, randomness
         self._world = environment.reset(randomness)
         check_world(environment, self._world, randomness)
+        self._has_states = traits_of(environment).states > 0
+        if self._has_states:
+            check_state(environment, self._world)
         self.suboptimality = torch.zeros_like(self._world.values[:, 0])  # [B] of the arms that were last paid for
 
     @property
@@ -155,6 +159,8 @@ class Live:
             check_step(self._environment, reward, self.suboptimality, before, self._world)
         if self._world.observation.offered is not None and self._world.t <= self._environment.horizon:
             check_offered(self._environment, self._world)
+        if self._has_states and self._world.t <= self._environment.horizon:
+            check_state(self._environment, self._world)
         return reward
 
 
@@ -229,6 +235,12 @@ def rollout(
 
     `counts` says how many problems of each chunk enter its regret (all by default); `on_rounds` is told now and then
     how many rounds, summed over problems, have been played since it was last called.
+
+    >>> played = df.rollout(df.make_env("high"), "linucb", trajectories=True)
+    >>> played.trajectories.arms.shape  # 64 problems of 200 rounds
+    torch.Size([64, 200])
+    >>> round(float(played.regrets[0].regret.mean()), 1)
+    285.4
     """
     agent = make_agent(agent) if isinstance(agent, str) else agent
     check_environment(environment)

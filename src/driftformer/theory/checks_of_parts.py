@@ -9,7 +9,7 @@ from torch import Tensor
 
 from driftformer.theory import rank_tests, scheduler, testing
 from driftformer.theory.bounds import inverse_root
-from driftformer.theory.network import Layer, apply, sizes
+from driftformer.theory.network import Layer, apply, shape
 from driftformer.theory.noncontinuous import CEILING, SHARPNESS
 from driftformer.theory.table import Found, Scale, checked
 from driftformer.theory.tokens import Layout, random_tokens, tokens_with_random_numbers
@@ -147,7 +147,7 @@ def check_tests(scale: Scale) -> Found:
     error = float((CEILING - out[:, at["bound"]].squeeze(1) - bound).abs().max())
     share, words = _ramp((out[:, at["fails"]].squeeze(1) - fails.double()).abs())
     holds, verdict = error < EXACT and share < 1e-3, "holds for Algorithm 2's tests"
-    return Found(f"{len(layers)} MLPs", f"{sizes(layers).hidden} hidden", f"U_t {error:.0e}; {words}", holds, verdict)
+    return Found(f"{len(layers)} MLPs", f"{shape(layers).hidden} hidden", f"U_t {error:.0e}; {words}", holds, verdict)
 
 
 @checked("running and window sums (eq-input1, eq-input2)", "–", "0")

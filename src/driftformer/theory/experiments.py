@@ -60,7 +60,8 @@ def measured_log_ratios() -> dict[str, float]:
     The corollary takes R = e^{εT} from `thm-approx`, which is about the transformer that is *constructed* and about
     alg_E; the R of the theorem is that of the transformer that is *learned*, against alg_B.
     """
-    cards = {name: json.loads((folder_of(name) / "card.json").read_text(encoding="utf-8")) for name in shipped()}
+    files = {name: folder_of(name) / "card.json" for name in shipped()}
+    cards = {name: json.loads(file.read_text(encoding="utf-8")) for name, file in files.items() if file.exists()}
     taught = {
         name: card["teacher"] for name, card in cards.items() if "distribution_ratio" in (card.get("teacher") or {})
     }

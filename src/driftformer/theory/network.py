@@ -47,17 +47,23 @@ class Layer:
 
 
 @dataclass(frozen=True)
-class Sizes:
-    """The size of a construction."""
+class Shape:
+    """How large a construction is."""
 
     width: int  # D
     layers: int  # L
     heads: int  # M, of the layer with the most
     hidden: int  # D', of the layer with the most
-    norm: float  # |||θ|||
 
     def __str__(self) -> str:
         return f"D={self.width}, M={self.heads}, L={self.layers}, D'={self.hidden}"
+
+
+@dataclass(frozen=True)
+class Sizes(Shape):
+    """The same with the norm, which takes longer to compute."""
+
+    norm: float  # |||θ|||
 
 
 class Coordinates(dict[str, slice]):
@@ -184,18 +190,23 @@ def apply(layers: Sequence[Layer], tokens: Tensor, clip: float | None = None) ->
     return run(build(layers, tokens.shape[2], clip), tokens)
 
 
-def sizes(layers: Sequence[Layer]) -> Sizes:
-    """D, L, M, D' and the norm |||θ||| of Section 2.2."""
+def shape(layers: Sequence[Layer]) -> Shape:
+    """D, L, M and D'."""
     reads = [head.query for layer in layers for head in layer.heads]
     reads += [layer.mlp.first for layer in layers if layer.mlp is not None]
-    attention = {id(layer.heads): _norm_of_heads(layer.heads) for layer in layers}
-    return Sizes(
+    return Shape(
         width=reads[0].shape[1],
         layers=len(layers),
         heads=max(len(layer.heads) for layer in layers),
         hidden=max(layer.hidden for layer in layers),
-        norm=max(attention[id(layer.heads)] + _norm_of_mlp(layer.mlp) for layer in layers),
     )
+
+
+def sizes(layers: Sequence[Layer]) -> Sizes:
+    """The same and the norm |||θ||| of Section 2.2."""
+    attention = {id(layer.heads): _norm_of_heads(layer.heads) for layer in layers}
+    norm = max(attention[id(layer.heads)] + _norm_of_mlp(layer.mlp) for layer in layers)
+    return Sizes(**vars(shape(layers)), norm=norm)
 
 
 def _norm_of_heads(heads: Sequence[Head]) -> float:

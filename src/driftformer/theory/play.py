@@ -22,10 +22,16 @@ from driftformer.randomness import Stream
 from driftformer.theory.noncontinuous import CEILING, NonContinuous
 from driftformer.theory.soft import draw_by_softmax
 
+RISE = 8.0
+"""By how much rewards rise halfway: more than Test 1's margin where tests are small, and far below C."""
+
 
 @dataclass(frozen=True)
 class Problems:
-    """Small linear bandits whose parameter changes halfway, and all the chance that playing them takes."""
+    """Small linear bandits and all the chance that playing them takes.
+
+    Halfway the parameter changes and all rewards rise, which is what Test 1 looks for; without it, Test 2 alone fails.
+    """
 
     features: Tensor  # [B, T, A, d]
     parameters: Tensor  # [B, 2, d]
@@ -36,9 +42,9 @@ class Problems:
 
     def reward(self, t: int, arm: Tensor) -> Tensor:
         """Rewards `[B]` of arms `[B]` in a round, counted from 0."""
-        now = t * 2 // self.features.shape[1]
-        means = (self.features[:, t] * self.parameters[:, now].unsqueeze(1)).sum(dim=2)
-        return pick(means, arm) + self.errors[:, t]
+        half = t * 2 // self.features.shape[1]
+        means = (self.features[:, t] * self.parameters[:, half].unsqueeze(1)).sum(dim=2)
+        return pick(means, arm) + self.errors[:, t] + RISE * half
 
 
 def problems(network: NonContinuous, seeds: Iterable[int]) -> Problems:
@@ -73,6 +79,7 @@ class Played:
     earned: Tensor  # the block's sum of rewards after the round, zero where it ended
     hoped: Tensor  # the block's sum of r̃ − r, likewise
     log_probabilities: Tensor  # [B, T, A]
+    tests: Tensor | None = None  # which of them failed, 1, 2 or 3 for both, as the agent tells; the network does not
 
     @property
     def restarts(self) -> int:
@@ -201,7 +208,7 @@ def play_with_agent(network: NonContinuous, given: Problems, coins: Tensor) -> P
         n = state.n
         state = agent.update(state, observation, arm, given.reward(t, arm), info)
         row = {"n": n, "order": state.happened.order, "arm": arm, "failed": state.happened.failed > 0}
-        row |= {"bound": state.lowest, "earned": state.earned, "hoped": state.hoped}
+        row |= {"bound": state.lowest, "earned": state.earned, "hoped": state.hoped, "tests": state.happened.failed}
         rows.append(row | {"log_probabilities": info.base.log_probabilities})
     return _played(rows)
 
