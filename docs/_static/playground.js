@@ -104,7 +104,7 @@ function drawValues(courses) {
   const at = frame(part("values"), 190, low, high);
   const lines = values.map((of, arm) => path(at, of.slice(0, round), `class="pg-line" stroke="${COLOURS[arm]}"`));
   const names = apart(values.map((of, arm) => ({ at: at.y(of[round - 1]), text: `arm ${arm + 1}`, colour: COLOURS[arm] })), 190)
-    .map((name) => `<text class="pg-name" x="${Math.min(at.x(round - 1) + 9, at.right + 9)}" y="${name.at + 4}">${name.text}</text>`);
+    .map((name) => `<text class="pg-name" x="${at.x(round - 1) + 12}" y="${name.at + 4}">${name.text}</text>`);
   const marks = courses.map(({ arms }, place) => {
     const arm = arms[round - 1];
     const look = place ? `r="8" fill="none" stroke="currentColor" stroke-width="1.5"` : `r="4.5" fill="${COLOURS[arm]}"`;
