@@ -17,7 +17,7 @@ from driftformer.pretraining.worlds import worlds_of
 from tests.reproduction import hasty
 
 
-@pytest.mark.parametrize("name", ["data-scaling", "training-drift"])
+@pytest.mark.parametrize("name", ["data-scaling", "training-drift", "training-steps"])
 def test_trainings_are_measured_on_their_worlds_beside_references(name: str, tmp_path: Path) -> None:
     experiment = hasty(TRAININGS[name])
     with torch.inference_mode(False):  # other tests do without gradients

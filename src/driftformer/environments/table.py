@@ -26,8 +26,9 @@ class Table:
     name: ClassVar[str] = "table"
 
     data: str = "iris"
-    """A built-in table (digits, wine, breast-cancer, iris, image-segments, phishing, bananas, shuttle) or a .csv or
-    .parquet file; in Python also a pair of arrays, (features, classes) or (features, rewards of each arm)."""
+    """A built-in table (digits, wine, breast-cancer, iris, image-segments, phishing, bananas, shuttle; with drift of
+    their own: airports, sea, agrawal, stagger, hyperplane, clusters) or a .csv or .parquet file; in Python also a pair
+    of arrays, (features, classes) or (features, rewards of each arm)."""
     target: str = ""
     """The file's column of classes; the last one by default."""
     rewards: tuple[str, ...] = ()

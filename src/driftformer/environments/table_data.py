@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from functools import lru_cache
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -16,15 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from driftformer.environments.table_sources import BUILT_IN, built_in
 from driftformer.errors import LARGEST, InputError, shown, unknown_name
 from driftformer.storage.fingerprint import identify
 from driftformer.storage.tables import read_table
 
 Array = NDArray[Any]
-
-SCIKIT_LEARN = ("digits", "wine", "breast-cancer", "iris")
-RIVER = {"image-segments": "ImageSegments", "phishing": "Phishing", "bananas": "Bananas", "shuttle": "Shuttle"}
-"""The classification tables that come inside the two packages; river's others are downloaded or have no classes."""
 
 MOST_ROWS, MOST_CLASSES = 10**6, 1000
 LARGEST_FEATURE = 2.5
@@ -43,16 +39,16 @@ class TableData:
 
 def load(data: Any, target: str = "", rewards: Sequence[str] = (), drop: Sequence[str] = ()) -> TableData:
     """A built-in table, a file less the columns to drop, or a pair of arrays."""
-    built_in = isinstance(data, str) and data in (*SCIKIT_LEARN, *RIVER)
-    if isinstance(data, (str, Path)) and not built_in:
+    known = isinstance(data, str) and data in BUILT_IN
+    if isinstance(data, (str, Path)) and not known:
         label = Path(data).name
         return _make(label, *_split(_read(Path(data).expanduser(), str(data)), label, target, rewards, drop))
-    label = data if built_in else "arrays"
+    label = data if known else "arrays"
     if target or rewards or drop:
         raise InputError(
             f"data is {label}, whose columns have no names; leave out target, rewards and drop, or give a file"
         )
-    features, paid = _built_in(data) if built_in else _arrays(data)
+    features, paid = built_in(data) if known else _arrays(data)
     return _make(label, _named("feature", features), {"classes": paid} if paid.ndim == 1 else _named("reward", paid))
 
 
@@ -137,22 +133,6 @@ def _bad_cell(label: str, name: str, row: int, problem: str) -> InputError:
     return InputError(f"data is {label}: {name}, row {row + 1} {problem}")
 
 
-@lru_cache(maxsize=8)
-def _built_in(name: str) -> tuple[Array, Array]:
-    try:
-        if name in SCIKIT_LEARN:
-            from sklearn import datasets
-
-            features, classes = getattr(datasets, f"load_{name.replace('-', '_')}")(return_X_y=True)
-            return features, classes
-        from river import datasets
-    except ImportError:
-        package = "scikit-learn" if name in SCIKIT_LEARN else "river"
-        raise InputError(f"data is {name}, which comes with {package}; pip install 'driftformer[data]'") from None
-    contexts, labels = zip(*getattr(datasets, RIVER[name])(), strict=True)
-    return np.array([list(context.values()) for context in contexts]), np.array(labels)
-
-
 def _arrays(data: Any) -> tuple[Array, Array]:
     if not isinstance(data, (tuple, list)) or len(data) != 2:
         raise InputError(f"data is {shown(data)}; give a built-in table, a file, or two arrays (features, classes)")
@@ -218,5 +198,5 @@ def _cells(column: Any, label: str, name: str) -> Array:
 def _read(path: Path, asked: str) -> Any:
     """The table in a file, as pyarrow's; `asked` may be a built-in table's name with a slip in it."""
     if not path.suffix and not path.exists():
-        raise unknown_name("data", asked, (*SCIKIT_LEARN, *RIVER, "FILE.csv", "FILE.parquet"))
+        raise unknown_name("data", asked, (*BUILT_IN, "FILE.csv", "FILE.parquet"))
     return read_table(path, "data")

@@ -78,6 +78,7 @@ class Choice:
 
     description: str
     rounds: int
+    arms: int
     standings: tuple[Standing, ...]
 
     @property
@@ -96,7 +97,9 @@ class Choice:
     @property
     def code(self) -> str:
         """A line of Python that puts the best agent to work; empty if none is better than chance."""
-        return "" if self._chance else f'service = df.make_agent("{self.best.agent}").online(scale=True)'
+        return (
+            "" if self._chance else f'service = df.make_agent("{self.best.agent}").online(arms={self.arms}, scale=True)'
+        )
 
     def advice(self) -> list[str]:
         """What to take, and how sure that is, for people."""
@@ -136,7 +139,7 @@ class Choice:
 
     def to_json(self) -> dict[str, Any]:
         rows = [{**vars(row), "behind": vars(row.behind)} for row in self.standings]
-        return {"description": self.description, "rounds": self.rounds, "standings": rows}
+        return {"description": self.description, "rounds": self.rounds, "arms": self.arms, "standings": rows}
 
 
 def choose(
@@ -184,7 +187,7 @@ def choose(
     found = evaluate(environment, players, runs=LUCK, seed=seed, out=out, progress=progress).summary
     best_arm = float(np.asarray(_best_rewards(environment)).mean())
     losses = {name: stretches(row.suboptimality_curve, STRETCHES) for name, row in found.agents.items()}
-    choice = Choice(found.description, found.horizon, _ranked(losses, environment.horizon, best_arm))
+    choice = Choice(found.description, found.horizon, environment.arms, _ranked(losses, environment.horizon, best_arm))
     if out is not None:
         write_json(Path(out) / "choice.json", choice.to_json())
     return choice

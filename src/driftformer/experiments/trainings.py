@@ -18,7 +18,23 @@ _SIZES: dict[str, dict[str, Any]] = {
 _WORLDS = {"quick": "tiny", "paper": "full"}
 """Prefixes of the names of worlds, by scale (see pretraining/worlds.py)."""
 _COUNTS = {"quick": (128, 512, 2_048, 8_192, 32_768), "paper": (256, 1_024, 4_096, 16_384, 65_536, 262_144)}
+_STEPS = {"quick": (30, 100, 300, 900), "paper": (1_000, 3_000, 10_000, 31_250)}
+"""The last is a tenth of the paper's budget: 200 epochs over 400,000 trajectories."""
+_THE_PAPERS: dict[str, dict[str, Any]] = {
+    "quick": {"form": "paper", "short": 0.3},
+    "paper": {
+        "form": "paper",
+        "short": 0.3,
+        "layers": 16,
+        "heads": 16,
+        "rate": 6e-4,
+        "warmup": 300,
+        "behaviours": {"random": 0.6, "linucb": 0.2, "thompson": 0.2},
+    },
+}
+"""The paper's form, and at full scale its size and the data of the recipe `high`."""
 _KINDS = {"stationary": "stationary worlds", "jumps": "jumps", "cosine": "cosines", "walk": "random walks"}
+_CLOCKS = {"clocks": "the paper's four cosines", "between": "a cosine between two of them (b = 0.018)"}
 _DEGREES = {"stationary": "no jumps", "jumps-1": "1 jump", "jumps-3": "3 jumps", "jumps-9": "9 jumps"}
 """Kinds of worlds, with their titles."""
 
@@ -30,7 +46,7 @@ REFERENCES = ("linucb", "discounted-linucb@gamma=0.9", "oracle")
 def world_in_words(name: str) -> str:
     """What readers are told instead of a world's name, `full-cosine`: cosines."""
     kind = name.removeprefix("tiny-").removeprefix("full-")
-    return (_DEGREES | _KINDS).get(kind, name)
+    return (_DEGREES | _KINDS | _CLOCKS).get(kind, name)
 
 
 @dataclass(frozen=True)
@@ -68,6 +84,11 @@ def _settings(scale: str, kind: str = "cosine", **changes: Any) -> dict[str, Any
 
 def _data(scale: str, count: int) -> Training:
     return Training(f"n-{count}", f"{count:,} trajectories", _settings(scale), value=count, trajectories=count)
+
+
+def _steps(scale: str, steps: int) -> Training:
+    settings = _settings(scale, "clocks", **{**_THE_PAPERS[scale], "steps": steps})
+    return Training(f"steps-{steps}", f"{steps:,} steps", settings, value=steps)
 
 
 def _architectures(scale: str) -> tuple[Training, ...]:
@@ -123,6 +144,16 @@ TRAININGS: dict[str, TrainingExperiment] = {
             axis="architecture",
             trainings={scale: _architectures(scale) for scale in _SIZES},
             worlds=_measured_on("cosine"),
+        ),
+        TrainingExperiment(
+            name="training-steps",
+            title="Regret between two training frequencies against training steps",
+            question="Is it the budget, or the four frequencies, that keeps a policy from following a fifth?",
+            paper="Section 5's training, up to a tenth of its budget; no figure",
+            view="line",
+            axis="training steps",
+            trainings={scale: tuple(_steps(scale, steps) for steps in counts) for scale, counts in _STEPS.items()},
+            worlds=_measured_on("between", "clocks"),
         ),
         TrainingExperiment(
             name="training-drift",

@@ -15,14 +15,14 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def draw_trainings(view: str, axis: str, results: Mapping[str, Any], path: Path) -> None:
-    """One experiment, from its results: trained against played, or all trainings in one world, beside references."""
+    """One experiment: trained against played, or all trainings in the first of their worlds, beside references."""
     rows: Rows = results["trainings"]
     with figure_at(path, (7.0, 4.2)) as figure:
         axes = figure.subplots()
         if view == "matrix":
             _matrix(axes, rows)
             return
-        (world,) = rows[0]["worlds"]
+        world = next(iter(rows[0]["worlds"]))
         means, errors = ([row["worlds"][world][key] for row in rows] for key in ("mean", "stderr"))
         if view == "line":
             axes.errorbar([row["value"] for row in rows], means, errors, marker="o", color=_POLICY, label="policy")

@@ -129,6 +129,7 @@ RECIPES: dict[str, Recipe] = {
             generation=4096,
         ),
         _HIGH,
+        replace(_HIGH, name="high-resampled", summary="as high, with arms that vary", worlds="high-resampled"),
         replace(
             _HIGH,
             name="high-master-linucb",

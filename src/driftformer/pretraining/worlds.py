@@ -10,7 +10,7 @@ from typing import Any
 from driftformer.environments.base import Environment
 from driftformer.environments.broad import BroadBandit
 from driftformer.environments.broad_mdp import BroadFamily
-from driftformer.environments.drift import Affine, Drift, Jumps, Stationary
+from driftformer.environments.drift import Affine, Cosine, Drift, Jumps, Stationary
 from driftformer.environments.linear import LinearBandit
 from driftformer.environments.mdp import TabularMDP
 from driftformer.environments.mdp_drift import HandOver, MDPDrift, Redraws, Same, Swaps, Walk
@@ -30,6 +30,12 @@ class TrainingWorld:
 def _high() -> list[TrainingWorld]:
     """The paper's four frequencies, arms fixed, T=200."""
     return [TrainingWorld(LinearBandit(name="high", horizon=200, drift=CosineAmong()), 1.0)]
+
+
+def _high_resampled() -> list[TrainingWorld]:
+    """The same with arms that are drawn in every round."""
+    environment = LinearBandit(name="high-resampled", horizon=200, arm_mode="resampled", drift=CosineAmong())
+    return [TrainingWorld(environment, 1.0)]
 
 
 def _low() -> list[TrainingWorld]:
@@ -112,7 +118,7 @@ def _both_modes(environment: LinearBandit) -> list[TrainingWorld]:
 
 
 def _kinds(size: LinearBandit, frequencies: tuple[float, float]) -> list[LinearBandit]:
-    """One kind of change at a time, all of them, and more or fewer jumps, for problems of some size."""
+    """One kind of change at a time, all of them, more or fewer jumps, the paper's cosines: for some size of problem."""
     kinds: dict[str, Drift] = {
         "stationary": Stationary(),
         "jumps": Jumps(3),
@@ -121,6 +127,9 @@ def _kinds(size: LinearBandit, frequencies: tuple[float, float]) -> list[LinearB
     }
     kinds["mixed"] = OneOf(tuple(kinds.values()), (0.25,) * len(kinds))
     kinds |= {f"jumps-{changes}": Jumps(changes) for changes in JUMPS}
+    longer = 200 / size.horizon  # so that a problem has as many turns as the paper's
+    kinds["clocks"] = CosineAmong(tuple(b * longer for b in CosineAmong().frequencies))
+    kinds["between"] = Cosine(0.018 * longer)
     return [replace(size, name=f"{size.name}-{kind}", drift=drift) for kind, drift in kinds.items()]
 
 
@@ -135,6 +144,7 @@ _IN_PHASE = 0.75
 
 WORLDS: dict[str, Callable[[], list[TrainingWorld]]] = {
     "high": _high,
+    "high-resampled": _high_resampled,
     "low": _low,
     "cosine": _cosine,
     "broad": _broad,
