@@ -20,14 +20,15 @@ import driftformer as df
 
 FOLDER, AGENT = Path(os.environ.get("FOLDER", "service")), os.environ.get("AGENT", "policy:drift")
 STATE = FOLDER / "state.safetensors"
-COLUMNS = ("round", "features", "arm", "propensity", "reward")  # what `driftformer replay` reads
+ARMS = int(os.environ.get("ARMS", 0)) or None  # that share a context; without it, features of all arms are given
+COLUMNS = ("round", "context" if ARMS else "features", "arm", "propensity", "reward")  # what `driftformer replay` reads
 
 
 @asynccontextmanager
 async def lifespan(app):
     FOLDER.mkdir(exist_ok=True)
     agent = df.make_agent(AGENT)
-    app.agent = agent.online(state=STATE) if STATE.exists() else agent.online(explore=0.05, scale=True)
+    app.agent = agent.online(state=STATE) if STATE.exists() else agent.online(arms=ARMS, scale=True, explore=0.05)
     app.log = sqlite3.connect(FOLDER / "log.db", isolation_level=None, check_same_thread=False)
     app.log.execute(f"create table if not exists log (round integer primary key, {', '.join(COLUMNS[1:])})")
     yield
@@ -38,7 +39,7 @@ app = FastAPI(lifespan=lifespan, exception_handlers={df.InputError: lambda _, er
 
 
 @app.post("/decide")
-async def decide(features: Annotated[list[list[float | None]], Body(embed=True)]):
+async def decide(features: Annotated[list[list[float | None]] | list[float | None], Body(embed=True)]):
     made = app.agent.decide(features)
     row = (made.round, json.dumps(features), made.arm, made.probability)
     app.log.execute("insert or replace into log values (?, ?, ?, ?, null)", row)

@@ -24,7 +24,7 @@ PATIENCE = 120.0
 """Seconds after which a command counts as hanging."""
 
 
-_PROGRESS = re.compile(r"tiny: on (labels|regret), step \d+ of \d+, ")
+_PROGRESS = re.compile(r"tiny: on (labels|regret), step \d+ of \d+, |[\w ]+: \d+% done, |$")
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ from reliability.scenarios import SCENARIOS, SERVICE, Contents, Scenario, make_s
 
 _WEIGHTS = {"full disk": 4.0, "kill a worker": 2.0}
 """How often a fault is drawn where it is possible at all, which for these is not everywhere."""
-_GOES_ON = "a worker was lost; try"
+_GOES_ON = "a worker was lost; attempt"
 """What a command says that does not need to be run again."""
 _OF_THE_DISK = "check the disk and the permissions"
 """What a command says where it cannot write, be it a file that was damaged before."""

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from driftformer.logs.read import read_log
+
 for name in ("fastapi", "httpx"):
     pytest.importorskip(name, reason="needs pip install 'driftformer[service]' httpx")
 
@@ -24,6 +26,7 @@ def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "examples"))
     monkeypatch.setenv("FOLDER", str(tmp_path / "service"))
     monkeypatch.setenv("AGENT", "linucb")
+    monkeypatch.delenv("ARMS", raising=False)
     return reload(import_module("service"))
 
 
@@ -50,6 +53,22 @@ def test_a_reward_finds_its_decision_however_late_and_the_log_holds_both(service
         assert (int(row["arm"]), float(row["propensity"])) == (one["arm"], one["probability"])
         assert json.loads(row["features"]) == ARMS
         assert float(row["propensity"]) >= 0.05 / 3 - 1e-9
+
+
+def test_arms_may_share_a_context_of_raw_columns(service: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("ARMS", "3")
+    rng, won = np.random.default_rng(0), []
+    with client(reload(service)) as asked:
+        for t in range(150):
+            context = [None if t % 9 == 0 else 1012 + rng.normal(), rng.normal()]
+            made = asked.post("/decide", json={"features": context}).json()
+            won.append(int(made["arm"] == (0 if context[1] > 0.5 else 1 if context[1] < -0.5 else 2)))
+            asked.post("/reward", json={"id": made["id"], "reward": won[-1]})
+        (tmp_path / "log.csv").write_text(asked.get("/log").text)
+        assert asked.post("/decide", json={"features": ARMS}).status_code == 422
+    assert np.mean(won[75:]) > 0.6
+    log = read_log(tmp_path / "log.csv", scale=True)
+    assert (log.arms, log.known_by) == (3, "their numbers, in a context")
 
 
 def test_it_learns(service: Any) -> None:
@@ -96,3 +115,10 @@ def test_what_cannot_be_is_refused_in_words_and_changes_nothing(service: Any) ->
         assert asked.post("/reward", json={"id": 1, "reward": 1}).json() == {"learned": True}
         assert "each once" in asked.post("/reward", json={"id": 1, "reward": 0}).text
         assert [row["reward"] for row in read(asked.get("/log").text)] == ["1.0"]
+
+
+def test_the_page_on_practice_prints_the_service_that_is_tested() -> None:
+    root = Path(__file__).parents[1]
+    code = (root / "examples" / "service.py").read_text().split('"""', 2)[2].strip()
+    assert f"```python\n{code}\n```" in (root / "docs" / "practice.md").read_text()
+    assert len([line for line in code.splitlines() if line.strip()]) <= 42

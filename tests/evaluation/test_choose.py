@@ -41,7 +41,7 @@ def test_the_agent_that_follows_the_datas_own_drift_is_named_with_an_interval(mi
     behind = by_name["linucb"].behind
     assert 0 < behind.low < behind.mean < behind.high
     assert behind.mean == pytest.approx(choice.best.reward - by_name["linucb"].reward)
-    assert choice.code == 'service = df.make_agent("adaptive-linucb").online(scale=True)'
+    assert choice.code == 'service = df.make_agent("adaptive-linucb").online(arms=3, scale=True)'
     assert "Take adaptive-linucb" in choice.advice()[0]
     assert df.choose(drifting(), agents=FEW).standings == choice.standings
 
@@ -69,7 +69,7 @@ def test_the_command_prints_who_to_take_and_stores_it(
     main(words)
     page = capsys.readouterr().out
     assert "Take adaptive-linucb" in page
-    assert page.rstrip().endswith('service = df.make_agent("adaptive-linucb").online(scale=True)')
+    assert page.rstrip().endswith('service = df.make_agent("adaptive-linucb").online(arms=3, scale=True)')
     assert max(map(len, page.splitlines())) <= 100
     stored = json.loads((tmp_path / "out" / "choice.json").read_text())
     assert stored["standings"][0]["agent"] == "adaptive-linucb"

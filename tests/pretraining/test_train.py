@@ -61,6 +61,25 @@ def test_a_killed_training_goes_on_with_exactly_the_same_losses(at: tuple[str, i
         assert torch.equal(value, weights(tmp_path / "cut")[name]), name
 
 
+def test_what_was_measured_is_known_after_the_log_was_deleted(tmp_path: Path) -> None:
+    """As a damaged log is to be; the curve stands with the best policy, and its card tells it."""
+
+    def kill(report: object) -> None:
+        if (report.phase, report.step) == ("regret", 2):  # type: ignore[attr-defined]
+            raise Killed
+
+    def curve(out: Path) -> list[list[object]]:
+        return json.loads((out / "best" / "training.json").read_text())["curve"]
+
+    train(SHORT, tmp_path / "whole", evaluate_every=4, evaluate_problems=16)
+    with pytest.raises(Killed):
+        train(SHORT, tmp_path / "cut", evaluate_every=4, evaluate_problems=16, on_report=kill, save_every=0.0)
+    for _ in range(2):
+        (tmp_path / "cut" / "log.jsonl").unlink()
+        train(SHORT, tmp_path / "cut", evaluate_every=4, evaluate_problems=16)
+        assert curve(tmp_path / "cut") == curve(tmp_path / "whole") != []
+
+
 def test_half_a_line_of_the_log_and_steps_in_waiting_are_no_trouble(tmp_path: Path) -> None:
     train(SHORT, tmp_path, max_minutes=1e-9, evaluate_problems=16)
     recipe = replace(SHORT, generation=128)

@@ -1,11 +1,18 @@
 """`driftformer evaluate`: agents on one environment."""
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from tyro.conf import arg
 
 from driftformer.commands.options import Command, Crew, Device, Environment, LogJson, OptionalFolder, Seed
 from driftformer.commands.report import Report
 from driftformer.commands.tables import show_result
 from driftformer.errors import InputError
+
+_BANDIT, _MDP = ("random", "linucb", "thompson"), ("random", "q-ucb", "restart-q-ucb", "optimal")
+"""Who plays where nobody is named."""
+_USUAL = f"(default: {' '.join(_BANDIT)}; in MDPs {' '.join(_MDP)})"
 
 
 @dataclass(frozen=True)
@@ -26,7 +33,7 @@ class Evaluate(Command):
     crew: Crew
     environment: Environment
     """The environment to play; `driftformer evaluate high --help` shows the options of one."""
-    agents: tuple[str, ...] = ("random", "linucb", "thompson")
+    agents: Annotated[tuple[str, ...], arg(help_behavior_hint=_USUAL)] = ()
     """Agents to compare (see `driftformer list`). Options follow an @, as in linucb@alpha=2,ridge=0.5."""
     runs: int = 200
     """Number of problems to play."""
@@ -42,12 +49,14 @@ class Evaluate(Command):
 
     def run(self) -> None:
         from driftformer.evaluation.evaluate import evaluate
+        from driftformer.problem import traits_of
 
         if self.report and self.out is None:
             raise InputError("report is set without out; name the folder that should hold it")
+        environment = self.environment.build()
         result = evaluate(
-            self.environment.build(),
-            self.agents,
+            environment,
+            self.agents or (_MDP if traits_of(environment).stages else _BANDIT),
             runs=self.runs,
             seed=self.seed,
             out=self.out,

@@ -26,14 +26,17 @@ class Table:
     name: ClassVar[str] = "table"
 
     data: str = "iris"
-    """A built-in table (digits, wine, breast-cancer, iris, image-segments, phishing, bananas, shuttle) or a .csv or
-    .parquet file; in Python also a pair of arrays, (features, classes) or (features, rewards of each arm)."""
+    """A built-in table (digits, wine, breast-cancer, iris, image-segments, phishing, bananas, shuttle; with drift of
+    their own: airports, sea, agrawal, stagger, hyperplane, clusters) or a .csv or .parquet file; in Python also a pair
+    of arrays, (features, classes) or (features, rewards of each arm)."""
     target: str = ""
     """The file's column of classes; the last one by default."""
     rewards: tuple[str, ...] = ()
     """Columns of the file with the reward of each arm, instead of classes."""
     drop: tuple[str, ...] = ()
     """Columns of the file to leave out, such as ids and dates."""
+    fill: bool = False
+    """Missing features count as the mean of their column, and a column more says where they were."""
     horizon: int = 0
     """Rounds T, a row each; 0 plays all rows."""
     order: Order = "shuffled"
@@ -56,7 +59,7 @@ class Table:
         require_count("horizon", self.horizon, 0)
         if self.change == "none" and self.times:
             raise InputError(f"times is {self.times!r:.60}, but change is none; give permute or handover")
-        data = load(self.data, self.target, self.rewards, self.drop)
+        data = load(self.data, self.target, self.rewards, self.drop, self.fill)
         return TableBandit(
             data=data,
             horizon=self.horizon or len(data.contexts),

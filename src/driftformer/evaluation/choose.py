@@ -78,6 +78,7 @@ class Choice:
 
     description: str
     rounds: int
+    arms: int
     standings: tuple[Standing, ...]
 
     @property
@@ -96,7 +97,9 @@ class Choice:
     @property
     def code(self) -> str:
         """A line of Python that puts the best agent to work; empty if none is better than chance."""
-        return "" if self._chance else f'service = df.make_agent("{self.best.agent}").online(scale=True)'
+        return (
+            "" if self._chance else f'service = df.make_agent("{self.best.agent}").online(arms={self.arms}, scale=True)'
+        )
 
     def advice(self) -> list[str]:
         """What to take, and how sure that is, for people."""
@@ -136,7 +139,7 @@ class Choice:
 
     def to_json(self) -> dict[str, Any]:
         rows = [{**vars(row), "behind": vars(row.behind)} for row in self.standings]
-        return {"description": self.description, "rounds": self.rounds, "standings": rows}
+        return {"description": self.description, "rounds": self.rounds, "arms": self.arms, "standings": rows}
 
 
 def choose(
@@ -145,6 +148,7 @@ def choose(
     target: str = "",
     rewards: Sequence[str] = (),
     drop: Sequence[str] = (),
+    fill: bool = False,
     agents: Sequence[str] = SENSIBLE,
     horizon: int = 0,
     seed: int = 0,
@@ -153,9 +157,9 @@ def choose(
 ) -> Choice:
     """Play agents on one's own data in its own order, and say which to take.
 
-    `data`, `target`, `rewards` and `drop` are those of the environment `table`: a .csv or .parquet file, the name of a
-    built-in table, or a pair of arrays. `horizon` plays only the first rows. With `out`, results are kept there, and
-    only what it lacks is computed. An agent whose memory is longer than the data is left out.
+    `data`, `target`, `rewards`, `drop` and `fill` are those of the environment `table`: a .csv or .parquet file, the
+    name of a built-in table, or a pair of arrays. `horizon` plays only the first rows. With `out`, results are kept
+    there, and only what it lacks is computed. An agent whose memory is longer than the data is left out.
 
     >>> choice = df.choose("iris", agents=["greedy", "adaptive-linucb"], progress=False)
     >>> print(choice.advice()[0])
@@ -166,7 +170,7 @@ def choose(
         if isinstance(given, str):
             raise InputError(f"{option} is {given!r:.60}; give a list")
     environment = Table(
-        data=data, target=target, rewards=tuple(rewards), drop=tuple(drop), horizon=horizon, order="stored"
+        data=data, target=target, rewards=tuple(rewards), drop=tuple(drop), fill=fill, horizon=horizon, order="stored"
     ).build()
     if environment.horizon < LEAST_ROUNDS:
         raise InputError(
@@ -184,7 +188,7 @@ def choose(
     found = evaluate(environment, players, runs=LUCK, seed=seed, out=out, progress=progress).summary
     best_arm = float(np.asarray(_best_rewards(environment)).mean())
     losses = {name: stretches(row.suboptimality_curve, STRETCHES) for name, row in found.agents.items()}
-    choice = Choice(found.description, found.horizon, _ranked(losses, environment.horizon, best_arm))
+    choice = Choice(found.description, found.horizon, environment.arms, _ranked(losses, environment.horizon, best_arm))
     if out is not None:
         write_json(Path(out) / "choice.json", choice.to_json())
     return choice

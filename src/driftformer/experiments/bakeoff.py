@@ -32,6 +32,7 @@ from driftformer.agents.registry import full_label, make_agent
 from driftformer.environments.items import Items
 from driftformer.environments.presets import Preset
 from driftformer.environments.table import Change, Table
+from driftformer.environments.table_sources import AIRPORTS, GENERATED
 from driftformer.errors import InputError, require_count, unknown_name
 from driftformer.evaluation.evaluate import Plan, compute_missing
 from driftformer.evaluation.paired import Interval, interquartile, sign_flip_p, stretches
@@ -52,7 +53,7 @@ TABLES: dict[Family, tuple[str, ...]] = {
     "value": ("image-segments", "phishing"),
     "block": ("image-segments", "phishing", "shuttle"),
 }
-OWN_ORDER = ("image-segments", "phishing", "shuttle", "bananas")
+OWN_ORDER = ("image-segments", "phishing", "shuttle", "bananas", AIRPORTS, *GENERATED)
 
 AGENTS = (
     "greedy",

@@ -342,9 +342,17 @@ class _Run:
             "progress": {key: value for key, value in asdict(self._state).items() if not key.startswith("log_")},
             "device": torch.cuda.get_device_name() if cuda else "CPU core",
             "torch": torch.__version__,
-            "curve": curve_of(self._out / "log.jsonl"),
+            "curve": self._curve(),
             "before": self._before(),
         }
+
+    def _curve(self) -> list[Any]:
+        """Regret as it was measured on the way; of times before a log that was deleted, as it was written down then."""
+        measured, best = [list(point) for point in curve_of(self._out / "log.jsonl")], self._out / "best" / TRAINING
+        earlier = read_json(best).get("curve") if best.exists() else []
+        return (
+            [point for point in earlier if point not in measured] + measured if isinstance(earlier, list) else measured
+        )
 
     def _before(self) -> dict[str, Any] | None:
         """How the policy was made whose weights it began with."""

@@ -58,7 +58,7 @@ class Contexts:
         """Refuse more than the policy takes."""
         config, name = self._policy.config, self._agent.name
         if dim > config.dim:
-            raise InputError(f"features has {dim} dimensions with scale=True, but {name} takes at most {config.dim}")
+            raise InputError(f"features has {dim} dimensions with scale or arms, but {name} takes at most {config.dim}")
         if config.form == "paper" and arms > config.arms:
             raise InputError(
                 f"features has {arms} arms, but {name} takes at most {config.arms}; "

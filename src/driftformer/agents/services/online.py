@@ -31,19 +31,21 @@ def online(
     seed: int = 0,
     explore: float = 0.0,
     scale: bool = False,
+    arms: int | None = None,
     horizon: int = Options.horizon,
     state: Path | str | None = None,
 ) -> Any:
     """Put an agent to work: an `Online` for one live problem, or an `OnlineMany` for so many `problems`.
 
     `explore` is the share of rounds in which an arm is drawn at random: it gives every probability a floor. With
-    `scale`, features are raw columns in any units, NaN where a value is missing. `horizon` is for agents that plan for
-    a number of rounds (MASTER, detectors); after so many they begin again. `state` is a file that `save` wrote; it
-    brings its own options.
+    `scale`, features are raw columns in any units, NaN where a value is missing. With `arms`, so many arms share one
+    context `[dim]`, which is given in place of features: an agent then learns a model for each arm. `horizon` is for
+    agents that plan for a number of rounds (MASTER, detectors); after so many they begin again. `state` is a file that
+    `save` wrote; it brings its own options.
     """
     if isinstance(agent, Privileged):
         raise InputError(f"agent '{agent.name}' must be told the truth, which no service knows; use another")
-    options = Options(seed, explore, scale, horizon)
+    options = Options(seed, explore, scale, horizon, arms)
     if state is None:
         service = Service(agent, options)
     elif options != Options() or problems is not None:
@@ -73,7 +75,8 @@ class Online:
         return self._service.exact
 
     def act(self, features: ArrayLike, offered: ArrayLike | None = None) -> int:
-        """The arm to play, given the features `[arms, dim]` of all arms, or the number of arms that have none.
+        """The arm to play, given the features `[arms, dim]` of all arms, or the number of arms that have none; with
+        `online(arms=…)` the context `[dim]` that they share.
 
         `offered` marks those that may be played, by default all of them.
         """
@@ -103,7 +106,7 @@ class Online:
     def observe(self, features: ArrayLike, arm: int, reward: float, offered: ArrayLike | None = None) -> None:
         """Learn from a round that somebody else decided."""
         given, mask = self._read(features, offered)
-        chosen = reading.read_arm(arm, None if mask is None else mask[0], given.shape[1])
+        chosen = reading.read_arm(arm, None if mask is None else mask[0], self._service.arms_of(given))
         paid = reading.read_reward(reward, reading.largest(self._service.agent))
         with self._lock:
             self._service.observe([0], given, [chosen], [paid], mask)
@@ -114,13 +117,14 @@ class Online:
             save_service(self._service, None, Path(path))
 
     def _read(self, features: ArrayLike, offered: ArrayLike | None) -> tuple[Array, Mask | None]:
-        if reading.is_count(features):
-            given = reading.arms_without_features(features)
+        options = self._service.options
+        if reading.is_count(features) and options.arms is None:
+            given = reading.arms_without_features(features)[np.newaxis]
         else:
-            agent, raw = self._service.agent, self._service.options.scale
-            given = reading.read_features(features, 2, reading.largest(agent), raw)
-        mask = None if offered is None else reading.read_offered(offered, given.shape[:1])[np.newaxis]
-        return given[np.newaxis], mask
+            most = reading.largest(self._service.agent)
+            given = reading.read_features(features, False, options.arms is not None, most, options.scale)[np.newaxis]
+        arms = (self._service.arms_of(given),)
+        return given, None if offered is None else reading.read_offered(offered, arms)[np.newaxis]
 
 
 class OnlineMany:
@@ -195,7 +199,8 @@ class OnlineMany:
                 f"arms has {len(named)} and rewards {len(paid)} entries for {len(who)} users; give as many"
             )
         masks = [None] * len(who) if mask is None else list(mask)
-        chosen = [reading.read_arm(arm, own, given.shape[1]) for arm, own in zip(named, masks, strict=True)]
+        arms_there = self._service.arms_of(given)
+        chosen = [reading.read_arm(arm, own, arms_there) for arm, own in zip(named, masks, strict=True)]
         with self._lock:
             self._service.observe(who, given, chosen, paid, mask)
 
@@ -211,12 +216,14 @@ class OnlineMany:
     def _read(
         self, features: ArrayLike, users: Sequence[int] | None, offered: ArrayLike | None
     ) -> tuple[list[int], Array, Mask | None]:
-        if reading.is_count(features):
+        options = self._service.options
+        if reading.is_count(features) and options.arms is None:
             count = self.problems if users is None else len(reading.read_list("users", users))
             arms = reading.arms_without_features(features)
             given = np.broadcast_to(arms, (count, *arms.shape)).copy()
         else:
-            agent, raw = self._service.agent, self._service.options.scale
-            given = reading.read_features(features, 3, reading.largest(agent), raw)
-        mask = None if offered is None else reading.read_offered(offered, given.shape[:2])
+            most = reading.largest(self._service.agent)
+            given = reading.read_features(features, True, options.arms is not None, most, options.scale)
+        shape = (len(given), self._service.arms_of(given))
+        mask = None if offered is None else reading.read_offered(offered, shape)
         return reading.read_users(users, len(given), self.problems), given, mask

@@ -47,21 +47,35 @@ def arms_without_features(count: Any) -> Array:
     return np.eye(int(count))
 
 
-def read_features(features: ArrayLike, ndim: int, most: float, raw: bool) -> Array:
-    """An array `[arms, columns]`, or `[users, arms, columns]`, of numbers up to `most`; `raw` ones may be missing."""
-    form = "[arms, dim], one row for each arm" if ndim == 2 else "[users, arms, dim], a table for each user"
+_FORMS = {
+    (False, False): "[arms, dim], one row for each arm",
+    (True, False): "[users, arms, dim], a table for each user",
+    (False, True): "[dim], the context that all arms share",
+    (True, True): "[users, dim], a context for each user",
+}
+"""Of features, by whether they are of several users, and whether their arms share a context."""
+
+
+def read_features(features: ArrayLike, many: bool, shared: bool, most: float, raw: bool) -> Array:
+    """An array `[arms, columns]`, or `[users, arms, columns]`, of numbers up to `most`; `raw` ones may be missing.
+
+    A context that arms share is that of a single arm.
+    """
+    ndim = 2 + many - shared
     shape = getattr(features, "shape", ())
     if len(shape) == ndim:  # before anything is copied
-        _check_sizes(shape)
+        _check_sizes((*shape[:-1], 1, *shape[-1:]) if shared else shape)
     try:
         given = np.asarray(features)
         if given.dtype.kind not in "biufO":
             raise TypeError
         given = given.astype(np.float64)  # a copy: the caller may use the array again before the reward comes
     except (TypeError, ValueError, OverflowError, RuntimeError):
-        raise InputError("features is no array of numbers; give one row of features for each arm") from None
+        raise InputError(f"features is no array of numbers; give {_FORMS[many, shared]}") from None
     if given.ndim != ndim or 0 in given.shape:
-        raise InputError(f"features has shape {given.shape}; give {form}")
+        raise InputError(f"features has shape {given.shape}; give {_FORMS[many, shared]}")
+    if shared:
+        given = given[..., np.newaxis, :]
     _check_sizes(given.shape)
     most = LARGEST_COLUMN if raw else most
     small = np.abs(given) <= most

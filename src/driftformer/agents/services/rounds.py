@@ -21,7 +21,7 @@ from driftformer.agents.services.contexts import Contexts
 from driftformer.agents.services.memory import Rows
 from driftformer.agents.services.propensity import Coins, counted, drawn, stated
 from driftformer.agents.services.reading import Array, Mask, reads_history
-from driftformer.agents.services.scaling import Scaler
+from driftformer.agents.services.scaling import Scaler, in_blocks
 from driftformer.errors import InputError, require_count, require_real
 from driftformer.problem import Observation, Traits, why_not
 from driftformer.randomness import one_thread
@@ -52,6 +52,8 @@ class Options:
     """Whether features are raw columns, standardised by what was seen of them."""
     horizon: int = 10_000
     """Rounds that agents which plan ahead (MASTER, detectors) prepare for; after so many they begin again."""
+    arms: int | None = None
+    """So many arms that share one context, which is given in place of features; None: each arm has its own."""
 
     def __post_init__(self) -> None:
         require_count("seed", self.seed, 0, most=2**63)
@@ -59,6 +61,8 @@ class Options:
         if not isinstance(self.scale, bool):
             raise InputError(f"scale is {self.scale!r:.60}; give True or False")
         require_count("horizon", self.horizon, most=10**7)
+        if self.arms is not None:
+            require_count("arms", self.arms, 2, most=1000)
 
 
 @dataclass(frozen=True)
@@ -101,13 +105,16 @@ class Service:
         self.same_arms = why_not(agent, Traits(one_hot=True)) is not None
         if self.only_one_hot and options.scale:
             raise InputError(f"scale is True, but agent '{agent.name}' plays arms without features; leave it out")
+        if (self.only_one_hot or self.same_arms) and options.arms is not None:
+            raise InputError(f"arms is {options.arms}, but agent '{agent.name}' reads no context; leave it out")
         self.agent, self.options = agent, options
         self.dtype = torch.float32 if isinstance(agent, InContext) else torch.float64
         self.users: dict[int, User] = {}
         self.exact: bool | None = None  # whether the agent states its probabilities; None while that is not known
         self.asked = 0  # questions so far: each has random numbers of its own
         self.learned = 0  # rewards taken in so far, likewise
-        self.columns = agent.config.dim if reads_history(agent) and not options.scale else 0  # of features; 0: unknown
+        raw = not (options.scale or options.arms)
+        self.columns = agent.config.dim if reads_history(agent) and raw else 0  # of features; 0: unknown
         self.scaler: Scaler | None = None
         self.memory: Rows | Contexts | None = None
         self._latest: tuple[list[tuple[int, int]], Observation | None, Any] = ([], None, None)
@@ -233,9 +240,13 @@ class Service:
             given = np.pad(given, ((0, 0), (0, 0), (0, columns - given.shape[2])), constant_values=missing)
         scaler = self.scaler
         if self.options.scale:
-            rows = given.reshape(-1, columns) if mask is None else given[mask]
+            rows = given.reshape(-1, columns) if mask is None or self.options.arms else given[mask]
             scaler = (scaler or Scaler.fresh(columns)).after(rows)
             given = scaler.scale(given)
+        elif self.options.arms:
+            given = np.pad(given, ((0, 0), (0, 0), (0, 1)), constant_values=1.0)
+        if self.options.arms:
+            given = in_blocks(given[:, 0], self.options.arms)
         memory = self.memory or self.begun(*given.shape[1:])
         if isinstance(memory, Contexts):
             memory.check(*given.shape[1:])
@@ -266,6 +277,15 @@ class Service:
                 raise InputError(
                     f"features are other arms than in the first round, but {self.agent.name} needs the same; {hint}"
                 )
+
+    def arms_of(self, given: Array) -> int:
+        """How many arms there are in what was given, `[U, A, columns]`."""
+        return self.options.arms or given.shape[1]
+
+    def width(self, columns: int) -> int:
+        """How many features an arm has, as the agent sees them."""
+        own = Scaler.width(columns) if self.options.scale else columns + (self.options.arms is not None)
+        return own * (self.options.arms or 1)
 
     def begun(self, arms: int, width: int) -> Rows | Contexts:
         """The memory before the first round."""

@@ -105,7 +105,7 @@ def _take(service: Service, tensors: dict[str, Tensor], about: dict[str, Any], p
         service.scaler = _scaler({name: tensors[f"scaler.{name}"] for name in vars(Scaler.fresh(0))}, service.columns)
     if "known" not in tensors:  # nothing has been played
         return
-    width = Scaler.width(service.columns) if service.options.scale else service.columns
+    width = service.width(service.columns)
     known = [name for (name,) in _whole_numbers(tensors["known"].unsqueeze(1), 1, problems)]
     if len(set(known)) < len(known):
         raise ValueError("its users cannot be")

@@ -1,4 +1,4 @@
-"""Raw columns as features: any units, missing values, numbers of any size.
+"""Raw columns as features: any units, missing values, numbers of any size; and a context as features of all arms.
 
 A column becomes (x − mean) / standard deviation, by what was seen of it so far, this round included; a missing value
 (NaN) counts as the mean, and a second column says that it was missing; a constant closes the row, so that agents
@@ -12,7 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from driftformer.errors import InputError
+
 _FARTHEST = 10.0
+_MOST_NUMBERS = 2**27
 
 Array = NDArray[np.float64]
 
@@ -56,3 +59,14 @@ class Scaler:
         scaled = np.divide(steps, spread, out=np.zeros_like(steps), where=spread > 0)
         constant = np.ones((*rows.shape[:-1], 1))
         return np.concatenate([scaled.clip(-_FARTHEST, _FARTHEST), missing.astype(np.float64), constant], axis=-1)
+
+
+def in_blocks(contexts: Array, arms: int) -> Array:
+    """Features `[U, A, A·c]` of contexts `[U, c]`: each arm's are in columns of its own, so that linear agents learn a
+    model for each."""
+    users, size = contexts.shape
+    if users * arms * arms * size > _MOST_NUMBERS:
+        raise InputError(f"features has {size} numbers for each of {arms} arms and {users} users; give fewer at once")
+    blocks = np.zeros((users, arms, arms, size))
+    blocks[:, range(arms), range(arms)] = contexts[:, np.newaxis]
+    return blocks.reshape(users, arms, arms * size)
