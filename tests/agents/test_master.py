@@ -179,6 +179,8 @@ def test_the_smallest_margins_are_what_a_run_meets() -> None:
         if horizon in (1, 3, 7, 127):
             assert first == pytest.approx(min(min(row) for row in thresholds if row))
             assert second == pytest.approx(3 * agent.rho_hat((horizon + 1) // 2, horizon))
+    # blocks of 1, 2 and 4 rounds, then five rounds of one of eight
+    assert Master().smallest_margins(12) == (9 * Master().rho_hat(4, 12), 3 * Master().rho_hat(5, 12))
 
 
 @pytest.mark.parametrize("base", [LinUCB(), Thompson(), Master(test_scale=0.01)])

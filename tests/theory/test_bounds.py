@@ -109,6 +109,7 @@ def test_the_covering_number_by_hand() -> None:
     """B = R = 1, L = 2: the constant is 2·(2·2)·(1·3) = 24, and each of 72 numbers needs 1 + 48/radius points."""
     size = Sizes(2, 2, 2, 3, 1.0)
     assert math.exp(bounds.log_lipschitz(size, 1.0)) == pytest.approx(24)
+    assert math.exp(bounds.log_lipschitz(Sizes(2, 3, 2, 3, 1.0), 1.0)) == pytest.approx(3 * 16 * 3)
     assert bounds.log_covering_number(size, 0.5) == pytest.approx(72 * math.log(97))
 
 

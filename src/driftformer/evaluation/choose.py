@@ -73,7 +73,7 @@ class Choice:
     >>> choice.best.agent
     'greedy'
     >>> choice.code
-    'service = df.make_agent("greedy").online(scale=True)'
+    'service = df.make_agent("greedy").online(arms=2, scale=True)'
     """
 
     description: str
