@@ -2,15 +2,16 @@
 fail with rewards in [0, 1], and tests that are calibrated on worlds at rest.
 
     python -m benchmarks.restarts                                # all three; some minutes on one core
-    python -m benchmarks.restarts --pairs 4 --rounds 100000      # a quick look
+    python -m benchmarks.restarts --pairs 4 --order 14           # a quick look
 
 *Long simulations*: two arms without noise, the second of which rises from worst to best. A plain loop plays MASTER over
 LinUCB with Algorithm 2's ρ̂, with tests and without, from the same coins up to the first restart. Rewards lie in
 [−span, 0], where LinUCB is optimistic; ρ(t) = 1/√t + 2·span/t holds for it at rest: two wrong pulls cost at most
 1.6·span, and widths add up to 0.8·√t. MASTER forgets by its schedule alone, too: only what long instances still believe
-is lost without a restart, and a restart costs the exploration of young ones. *Horizon*: the same with a span of 1.
-*Calibrated*: `test_scale` is the 95% quantile, over simulated worlds at rest, of how close a run comes to failing, so
-that one in twenty runs at rest restarts; then dynamic regret where w* jumps.
+is lost without a restart, and a restart costs the exploration of young ones. The change comes shortly before the end of
+the first quarter of the last block, and blocks before that one are left out: nothing fails there. *Horizon*: the same
+with a span of 1. *Calibrated*: `test_scale` is the 95% quantile, over simulated worlds at rest, of how close a run
+comes to failing, so that one in twenty runs at rest restarts; then dynamic regret where w* jumps.
 """
 
 from __future__ import annotations
@@ -59,11 +60,11 @@ class Run:
     restarts: tuple[int, ...]  # the rounds after which they came
 
 
-def play(world: World, test_scale: float, seed: int) -> Run:
-    """MASTER in a plain loop: nothing is batched, so a million rounds take a second or two."""
+def play(world: World, test_scale: float, seed: int, n: int = 0) -> Run:
+    """MASTER in a plain loop, from its block of order n on: nothing is batched, so a million rounds take a second."""
     coin, root, master, ridge, alpha = Random(seed).random, math.sqrt, world.master(test_scale), BASE.ridge, BASE.alpha
     factor = master.rho_hat(1, world.horizon) / master.rho(1)  # ρ̂/ρ
-    t = n = 0
+    t = 2**n - 1
     regret, restarts = 0.0, []
     while t < world.horizon:
         orders = range(n + 1)
@@ -106,16 +107,19 @@ def play(world: World, test_scale: float, seed: int) -> Run:
     return Run(regret / world.span, tuple(restarts))
 
 
-def simulate(world: World, pairs: int) -> None:
-    """With tests and without, on the same coins."""
-    both = [(play(world, 1.0, seed), play(world, NEVER, seed)) for seed in range(pairs)]
+def simulate(n: int, span: float, pairs: int) -> None:
+    """With tests and without, on the same coins, in a block of 2^n rounds and what follows a restart."""
+    start = 2**n - 1
+    world = World(2 * start + 1, span, start + 2**n // 4 - 2**n // 512)
+    both = [(play(world, 1.0, seed, n), play(world, NEVER, seed, n)) for seed in range(pairs)]
     regrets = {name: [pair[side].regret for pair in both] for side, name in enumerate(("with", "without"))}
     differences = [one.regret - other.regret for one, other in both]
     fired = [len(one.restarts) for one, _ in both]
     print(
-        f"T={world.horizon:,}, span {world.span:g}, rise in round {world.change:,}, {pairs} pairs; regret in spans: "
+        f"T={world.horizon:,}, span {span:g}, rise in round {world.change:,}, {pairs} pairs; regret in spans: "
         + ", ".join(f"{name} tests {mean_and_error(values)}" for name, values in regrets.items())
-        + f"; difference {mean_and_error(differences)}; {statistics.mean(fired):.2f} restarts a run",
+        + f"; difference {mean_and_error(differences)}, from {min(differences):,.0f} to {max(differences):,.0f}; "
+        + f"{statistics.mean(fired):.2f} restarts a run",
         flush=True,
     )
 
@@ -153,15 +157,13 @@ def compare(runs: int, **shared: Any) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--rounds", type=int, default=1_000_000, help="of the long simulations; a tenth of them is tried, too"
-    )
+    parser.add_argument("--order", type=int, default=19, help="of the last block of the long simulations")
     parser.add_argument("--span", type=float, default=240.0, help="range of their rewards")
-    parser.add_argument("--pairs", type=int, default=16, help="how many, with tests and without")
+    parser.add_argument("--pairs", type=int, default=48, help="how many, with tests and without")
     parser.add_argument("--runs", type=int, default=192, help="problems of the calibrated variant")
     options = parser.parse_args()
-    for horizon in (options.rounds // 10, options.rounds):
-        simulate(World(horizon, options.span, int(0.55 * horizon)), options.pairs)
+    for order in (options.order - 3, options.order):
+        simulate(order, options.span, options.pairs)
     for excess in (0.5, 1.0):
         horizon = horizon_of_a_failure(excess)
         print(f"range 1, average reward {excess} above U: Test 1 can fail from T = {horizon:.1e} on")
