@@ -31,7 +31,7 @@ class Choose(Command):
     drop: Several = ()
     """Columns of the file to leave out, such as ids and dates."""
     fill: bool = False
-    """Missing features count as the mean of their column, and a column more says where they were."""
+    """Missing features count as the mean of their column; another column says where they were."""
     agents: Several = ()
     """Agents to try; by default a dozen sensible ones."""
     horizon: int = 0

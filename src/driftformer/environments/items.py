@@ -31,7 +31,7 @@ class Items:
     drop: tuple[str, ...] = ()
     """Columns of the file to leave out, such as ids and dates."""
     fill: bool = False
-    """Missing features count as the mean of their column, and a column more says where they were."""
+    """Missing features count as the mean of their column; another column says where they were."""
     horizon: int = 1000
     """Rounds T."""
     arms: int = 5

@@ -36,7 +36,7 @@ class Table:
     drop: tuple[str, ...] = ()
     """Columns of the file to leave out, such as ids and dates."""
     fill: bool = False
-    """Missing features count as the mean of their column, and a column more says where they were."""
+    """Missing features count as the mean of their column; another column says where they were."""
     horizon: int = 0
     """Rounds T, a row each; 0 plays all rows."""
     order: Order = "shuffled"

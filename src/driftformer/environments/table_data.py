@@ -83,7 +83,7 @@ def _make(label: str, columns: dict[str, Array], pays: dict[str, Array], fill: b
 
 
 def _filled(features: Array) -> Array:
-    """Missing features as the mean of their column, and a column more for each that says where they were."""
+    """Missing features as the mean of their column, and another column for each that says where they were."""
     missing = np.isnan(features)
     means = np.where(missing, 0.0, features).sum(axis=0) / np.maximum((~missing).sum(axis=0), 1)
     return np.concatenate([np.where(missing, means, features), missing[:, missing.any(axis=0)]], axis=1)
