@@ -1,15 +1,17 @@
 """When does a restart of MASTER pay? Long simulations with the theory's constants, the horizon from which tests can
 fail with rewards in [0, 1], and tests that are calibrated on worlds at rest.
 
-    python -m benchmarks.restarts                                # all three; half an hour on one core
-    python -m benchmarks.restarts --pairs 4 --rounds 100000      # a quick look
+    python -m benchmarks.restarts                                # all three; some minutes on one core
+    python -m benchmarks.restarts --pairs 4 --order 14           # a quick look
 
-*Long simulations*: two arms without noise, one of which rises from worst to best. A plain loop plays MASTER over LinUCB
-with ρ(t) = 1/√t and Algorithm 2's ρ̂, with tests and without, from the same coins up to the first restart. Rewards lie
-within a range of `--span`. MASTER forgets by its schedule alone, too: only what long instances still believe is lost
-without a restart, and a restart costs the exploration of many young ones. *Horizon*: the same world scaled to a range
-of 1. *Calibrated*: `test_scale` is the 95% quantile, over simulated worlds at rest, of how close a run comes to
-failing, so that one in twenty runs at rest restarts; then dynamic regret where w* jumps.
+*Long simulations*: two arms without noise, the second of which rises from worst to best. A plain loop plays MASTER over
+LinUCB with Algorithm 2's ρ̂, with tests and without, from the same coins up to the first restart. Rewards lie in
+[−span, 0], where LinUCB is optimistic; ρ(t) = 1/√t + 2·span/t holds for it at rest: two wrong pulls cost at most
+1.6·span, and widths add up to 0.8·√t. MASTER forgets by its schedule alone, too: only what long instances still believe
+is lost without a restart, and a restart costs the exploration of young ones. The change comes shortly before the end of
+the first quarter of the last block, and blocks before that one are left out: nothing fails there. *Horizon*: the same
+with a span of 1. *Calibrated*: `test_scale` is the 95% quantile, over simulated worlds at rest, of how close a run
+comes to failing, so that one in twenty runs at rest restarts; then dynamic regret where w* jumps.
 """
 
 from __future__ import annotations
@@ -18,18 +20,19 @@ import argparse
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 import numpy as np
 
 import driftformer as df
+from driftformer.agents.linucb import LinUCB
 from driftformer.agents.master import Master
 from driftformer.randomness import chunks_for
 from driftformer.simulation.rollout import rollout
 
-MASTER = Master()
+BASE = LinUCB(alpha=0.4, ridge=0.01)
 NEVER = 1e9
 """A test_scale with which no test fails."""
 FALSE_ALARMS = 0.05
@@ -44,8 +47,11 @@ class World:
     change: int  # the first round after the rise
 
     def values(self, t: int) -> tuple[float, float]:
-        """What both arms pay: 0 and half a span, half a span below it before the change."""
-        return 0.0, (self.span if t >= self.change else -self.span) / 2
+        """What both arms pay."""
+        return -self.span / 2, (0.0 if t >= self.change else -self.span)
+
+    def master(self, test_scale: float = 1.0) -> Master:
+        return Master(BASE, c2=2 * self.span, test_scale=test_scale)
 
 
 @dataclass(frozen=True)
@@ -54,17 +60,17 @@ class Run:
     restarts: tuple[int, ...]  # the rounds after which they came
 
 
-def play(world: World, test_scale: float, seed: int) -> Run:
-    """MASTER over LinUCB (α = 1, ridge 1) in a plain loop: nothing is batched, so ten million rounds take seconds."""
-    coin, root = Random(seed).random, math.sqrt
-    factor = replace(MASTER, test_scale=test_scale).rho_hat(1, world.horizon)  # ρ̂(t) = factor/√t
-    t = n = 0
+def play(world: World, test_scale: float, seed: int, n: int = 0) -> Run:
+    """MASTER in a plain loop, from its block of order n on: nothing is batched, so a million rounds take a second."""
+    coin, root, master, ridge, alpha = Random(seed).random, math.sqrt, world.master(test_scale), BASE.ridge, BASE.alpha
+    factor = master.rho_hat(1, world.horizon) / master.rho(1)  # ρ̂/ρ
+    t = 2**n - 1
     regret, restarts = 0.0, []
     while t < world.horizon:
         orders = range(n + 1)
-        chances = [root(2**m / 2**n) for m in orders]
-        first_margins = [9 * factor / root(2**m) for m in orders]
-        bank: list[list[float]] = [[] for _ in orders]  # of each order: 1 + plays and sum of rewards, for both arms
+        chances = [master.rho(2**n) / master.rho(2**m) for m in orders]
+        first_margins = [9 * factor * master.rho(2**m) for m in orders]
+        bank: list[list[float]] = [[] for _ in orders]  # of each order: ridge + plays and sum of rewards, for both arms
         began = [0.0 for _ in orders]  # the block's rewards before it
         live, lowest, hoped, earned, failed = 0, math.inf, 0.0, 0.0, False
         for tau in range(min(2**n, world.horizon - t)):
@@ -73,10 +79,10 @@ def play(world: World, test_scale: float, seed: int) -> Run:
                 live &= ~(1 << m)
                 if coin() < chances[m]:
                     live |= 1 << m
-                    bank[m], began[m] = [1.0, 0.0, 1.0, 0.0], earned
+                    bank[m], began[m] = [ridge, 0.0, ridge, 0.0], earned
                 m += 1
             one = bank[(live & -live).bit_length() - 1]
-            bounds = one[1] / one[0] + 1 / root(one[0]), one[3] / one[2] + 1 / root(one[2])
+            bounds = one[1] / one[0] + alpha / root(one[0]), one[3] / one[2] + alpha / root(one[2])
             arm = 0 if bounds[0] >= bounds[1] else 1
             t += 1
             values = world.values(t)
@@ -87,7 +93,7 @@ def play(world: World, test_scale: float, seed: int) -> Run:
             hoped += bounds[arm] - reward
             earned += reward
             lowest = min(lowest, bounds[arm])
-            failed = hoped >= 3 * factor * root(tau + 1)
+            failed = hoped >= 3 * factor * (root(tau + 1) + master.c2)
             m = 0
             while m <= n and not (tau + 1) & ((1 << m) - 1):  # a period of order m ends
                 if live >> m & 1 and (earned - began[m]) / 2**m - lowest >= first_margins[m]:
@@ -101,16 +107,19 @@ def play(world: World, test_scale: float, seed: int) -> Run:
     return Run(regret / world.span, tuple(restarts))
 
 
-def simulate(world: World, pairs: int) -> None:
-    """With tests and without, on the same coins."""
-    both = [(play(world, 1.0, seed), play(world, NEVER, seed)) for seed in range(pairs)]
+def simulate(n: int, span: float, pairs: int) -> None:
+    """With tests and without, on the same coins, in a block of 2^n rounds and what follows a restart."""
+    start = 2**n - 1
+    world = World(2 * start + 1, span, start + 2**n // 4 - 2**n // 512)
+    both = [(play(world, 1.0, seed, n), play(world, NEVER, seed, n)) for seed in range(pairs)]
     regrets = {name: [pair[side].regret for pair in both] for side, name in enumerate(("with", "without"))}
     differences = [one.regret - other.regret for one, other in both]
     fired = [len(one.restarts) for one, _ in both]
     print(
-        f"T={world.horizon:,}, span {world.span:g}, rise in round {world.change:,}, {pairs} pairs; regret in spans: "
+        f"T={world.horizon:,}, span {span:g}, rise in round {world.change:,}, {pairs} pairs; regret in spans: "
         + ", ".join(f"{name} tests {mean_and_error(values)}" for name, values in regrets.items())
-        + f"; difference {mean_and_error(differences)}; {statistics.mean(fired):.2f} restarts a run",
+        + f"; difference {mean_and_error(differences)}, from {min(differences):,.0f} to {max(differences):,.0f}; "
+        + f"{statistics.mean(fired):.2f} restarts a run",
         flush=True,
     )
 
@@ -121,9 +130,9 @@ def mean_and_error(values: Sequence[float]) -> str:
 
 
 def horizon_of_a_failure(excess: float) -> int:
-    """The least power of two within which an average reward that is so far above U can fail Test 1."""
-    horizon = 2
-    while MASTER.smallest_margins(horizon)[0] > excess:
+    """The least power of two within which an average reward that is so far above U can fail Test 1, for a span of 1."""
+    horizon, master = 2, World(0, 1.0, 0).master()
+    while master.smallest_margins(horizon)[0] > excess:
         horizon *= 2
     return horizon
 
@@ -131,7 +140,7 @@ def horizon_of_a_failure(excess: float) -> int:
 def calibrated(runs: int, **options: Any) -> float:
     """The test_scale with which a share `FALSE_ALARMS` of runs at rest has a restart."""
     chunks = [chunk.index for chunk in chunks_for(runs)]
-    played = rollout(df.make_env("stationary", **options), replace(MASTER, test_scale=NEVER), chunks=chunks).regrets
+    played = rollout(df.make_env("stationary", **options), Master(test_scale=NEVER), chunks=chunks).regrets
     closest = [
         np.maximum(one.diagnostics["test1_closest_ratio"], one.diagnostics["test2_closest_ratio"]) for one in played
     ]
@@ -148,12 +157,13 @@ def compare(runs: int, **shared: Any) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=2_000_000, help="of the long simulations")
-    parser.add_argument("--span", type=float, default=120.0, help="range of their rewards")
-    parser.add_argument("--pairs", type=int, default=40, help="how many, with tests and without")
+    parser.add_argument("--order", type=int, default=19, help="of the last block of the long simulations")
+    parser.add_argument("--span", type=float, default=240.0, help="range of their rewards")
+    parser.add_argument("--pairs", type=int, default=48, help="how many, with tests and without")
     parser.add_argument("--runs", type=int, default=192, help="problems of the calibrated variant")
     options = parser.parse_args()
-    simulate(World(options.rounds, options.span, int(0.55 * options.rounds)), options.pairs)
+    for order in (options.order - 3, options.order):
+        simulate(order, options.span, options.pairs)
     for excess in (0.5, 1.0):
         horizon = horizon_of_a_failure(excess)
         print(f"range 1, average reward {excess} above U: Test 1 can fail from T = {horizon:.1e} on")

@@ -60,9 +60,13 @@ def names() -> str:
 
 
 def cards() -> str:
-    """The cards of all policies that have one, a level below this page's title."""
-    paths = [folder_of(name) / "card.md" for name in shipped()]
-    return "\n".join(re.sub(r"^#", "##", path.read_text(), flags=re.MULTILINE) for path in paths if path.exists())
+    """The cards of all policies, a level below this page's title."""
+    return "\n".join(re.sub(r"^#", "##", card(name), flags=re.MULTILINE) for name in shipped())
+
+
+def card(name: str) -> str:
+    path = folder_of(name) / "card.md"
+    return path.read_text() if path.exists() else f"# {name}\n\nIt has not been measured yet.\n"
 
 
 _MADE: dict[str, Callable[[], str]] = {

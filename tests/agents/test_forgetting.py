@@ -203,3 +203,8 @@ def test_the_change_point_oracle_restarts_exactly_where_rewards_change() -> None
         restarted = played.trajectories.events["restarted"]  # the first round of each new start
         assert (restarted[0].nonzero().flatten() + 1).tolist() == times
         assert (played.regrets[0].diagnostics["restarts"] == 2).all()
+
+
+def test_the_change_point_oracle_refuses_a_world_that_changes_in_every_round() -> None:
+    with pytest.raises(InputError, match="rewards change there in every round, so it would never learn"):
+        df.rollout(df.make_env("high", horizon=5), df.make_agent("change-point-oracle"))

@@ -163,6 +163,18 @@ def test_with_the_theorys_constants_the_tests_cannot_fire_at_these_horizons() ->
         assert found["test2_closest_ratio"].max() < 0.1
 
 
+def test_the_closest_that_tests_come_is_that_of_all_rounds() -> None:
+    agent = Master(test_scale=0.01)
+    ratios, last = [], None
+    for _, _, _, _, last in play(df.make_env("jumps", horizon=60, dim=2, arms=2), agent, 0, 8):
+        ratios.append(last.happened.ratios)
+    assert last is not None
+    found = agent.diagnostics(last)
+    closest = torch.stack([found["test1_closest_ratio"], found["test2_closest_ratio"]], dim=1)
+    assert torch.equal(closest, torch.stack(ratios).amax(dim=0))
+    assert bool((closest > ratios[-1]).any(dim=0).all()), "the last round is not the closest everywhere"
+
+
 def test_the_smallest_margins_are_what_a_run_meets() -> None:
     """At T=1000 the tests demand at least 256 and 62; where all blocks are complete, a run meets both exactly."""
     first, second = Master().smallest_margins(1000)
@@ -179,6 +191,8 @@ def test_the_smallest_margins_are_what_a_run_meets() -> None:
         if horizon in (1, 3, 7, 127):
             assert first == pytest.approx(min(min(row) for row in thresholds if row))
             assert second == pytest.approx(3 * agent.rho_hat((horizon + 1) // 2, horizon))
+    # blocks of 1, 2 and 4 rounds, then five rounds of one of eight
+    assert Master().smallest_margins(12) == (9 * Master().rho_hat(4, 12), 3 * Master().rho_hat(5, 12))
 
 
 @pytest.mark.parametrize("base", [LinUCB(), Thompson(), Master(test_scale=0.01)])

@@ -77,3 +77,10 @@ def test_a_rho_that_increases_is_refused() -> None:
     with pytest.raises(InputError, match="rho must not increase"):
         malg(3, lambda t: float(t))
     assert torch.tensor(malg(0, lambda t: 1.0).probabilities).tolist() == [1.0]
+
+
+def test_a_window_longer_than_all_rounds_is_refused() -> None:
+    coins = Randomness(0, size=2).stream("coins")
+    assert len(run(periodic(4), 4, coins)) == 4
+    with pytest.raises(InputError, match="the longest window is 4, but there are only 3 rounds"):
+        run(periodic(4), 3, coins)

@@ -1,4 +1,4 @@
-"""The code of the guides to one's own environment and agent runs, in the order of the pages."""
+"""The Python on the pages that one reads first runs, in the order in which it stands there."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 
 from driftformer.agents.registry import AGENTS
 from driftformer.environments.registry import PRESETS
 
-PAGES = Path(__file__).parents[2] / "docs" / "how-to"
+ROOT = Path(__file__).parents[2]
+
+
+def blocks(page: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL)
 
 
 @pytest.fixture
@@ -29,7 +34,7 @@ def test_the_guides_code_runs(capsys: pytest.CaptureFixture[str], monkeypatch: p
     for page in ("environment.md", "agent.md"):
         module = ModuleType("shop")
         monkeypatch.setitem(sys.modules, "shop", module)
-        for code in re.findall(r"```python\n(.*?)```", (PAGES / page).read_text(), flags=re.DOTALL):
+        for code in blocks(f"docs/how-to/{page}"):
             exec(compile(code, page, "exec"), vars(module))
     printed = capsys.readouterr().out
     for title, agents in (
@@ -39,3 +44,12 @@ def test_the_guides_code_runs(capsys: pytest.CaptureFixture[str], monkeypatch: p
     ):
         assert title in printed
         assert all(agent in printed for agent in agents)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/start.md"])
+def test_the_first_lines_of_python_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    known = {"features": np.eye(3), "reward": 1.0}  # the reader's own
+    for code in blocks(page):
+        exec(compile(code, page, "exec"), known)
+    assert Path("regret.png").exists()

@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from driftformer.agents.registry import full_label, make_agent
 from driftformer.cli import main
+from driftformer.experiments.reproduce import KEPT
 from driftformer.policies import folder_of
+from driftformer.storage.files import read_json
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -45,3 +48,22 @@ def test_its_count_of_worlds_is_that_of_the_card() -> None:
     rows = re.findall(r"\| ([\d.]+) \|$", (folder_of("drift") / "card.md").read_text(), flags=re.MULTILINE)
     ahead, worlds = sum(float(ratio) < 1 for ratio in rows), len(rows)
     assert f"in each of {worlds} worlds: it is ahead in {ahead}," in " ".join(README.split())
+
+
+def test_the_agent_it_names_for_real_data_scores_there_what_it_says() -> None:
+    """As the bake-off found it, at its default options; and as much as D-LinUCB with a well-chosen memory at least."""
+    kept = read_json(KEPT / "bakeoff.json")
+    assert kept["agents"]["adaptive-linucb"] == full_label(make_agent("adaptive-linucb"))
+    scores = {
+        title: {row[0]: list(map(int, row[1:4])) for row in kept["tables"][title]} for title in ("at rest", "abrupt")
+    }
+    said, told = " ".join(README.split()), {}
+    for agent in ("adaptive-linucb", "linucb"):
+        told[agent] = [scores[title][agent] for title in ("abrupt", "at rest")]
+    (item, value, block), still = told["adaptive-linucb"]
+    assert f"it scores {item}, {value} and {block} of 100 on items, values and blocks with abrupt changes" in said
+    assert f"{still[0]}, {still[1]} and {still[2]} at rest" in said
+    (item, value, block), still = told["linucb"]
+    assert f"LinUCB {item}, {value}, {block} and {still[0]}, {still[1]}, {still[2]}." in said
+    rival = scores["abrupt"]["discounted-linucb@gamma=0.99,alpha=0.25"]
+    assert all(own >= other for own, other in zip(told["adaptive-linucb"][0], rival, strict=True))

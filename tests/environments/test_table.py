@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import subprocess
 import sys
+from decimal import Decimal
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -232,6 +233,29 @@ def test_columns_that_are_dropped_are_as_if_they_had_never_been_there(tmp_path: 
     (tmp_path / "t.csv").write_text("day,x,y\n2020-01-01,1,a\n2020-01-02,2,b\n")
     (tmp_path / "u.csv").write_text("x,y\n1,a\n2,b\n")
     assert load(str(tmp_path / "t.csv"), drop=["day"]) == load(str(tmp_path / "u.csv"))
+
+
+def test_missing_features_are_means_with_a_column_that_says_so(tmp_path: Path) -> None:
+    """As if somebody had filled them in by hand, in a file or in arrays."""
+    (tmp_path / "t.csv").write_text("x,z,clicked,y\n1,5,1,a\n,6,0,b\nnan,,1,b\n3,7,1,a\n")
+    (tmp_path / "by-hand.csv").write_text("x,z,c,no_x,no_z,y\n1,5,1,0,0,a\n2,6,0,1,0,b\n2,6,1,1,1,b\n3,7,1,0,0,a\n")
+    filled, by_hand = load(str(tmp_path / "t.csv"), fill=True), load(str(tmp_path / "by-hand.csv"))
+    assert filled == by_hand
+    features = np.array([[1, 5, 1], [np.nan, 6, 0], [np.nan, np.nan, 1], [3, 7, 1]])
+    assert load((features, np.array(["a", "b", "b", "a"])), fill=True) == by_hand
+    with pytest.raises(InputError, match=r"row 2 is missing; .* \(features may be missing with fill\)"):
+        load(str(tmp_path / "t.csv"))
+    nothing = pa.table({"x": [1, 2], "gone": pa.nulls(2), "price": [None, Decimal("1.5")], "y": ["a", "b"]})
+    pq.write_table(nothing, tmp_path / "t.parquet")
+    assert load(str(tmp_path / "t.parquet"), fill=True).contexts.shape == (2, 5)
+    (tmp_path / "t.csv").write_text("x,y\n,a\nred,b\n")
+    with pytest.raises(InputError, match="column 'x', row 2 is 'red', not a number"):
+        load(str(tmp_path / "t.csv"), fill=True)
+    (tmp_path / "t.csv").write_text("x,y\n1,a\n2,\n")
+    with pytest.raises(InputError, match="column 'y', row 2 is missing"):
+        load(str(tmp_path / "t.csv"), fill=True)
+    with pytest.raises(InputError, match="fill is 'mean'; give True or False"):
+        load((features, features[:, 0]), fill="mean")  # type: ignore[arg-type]
 
 
 def test_columns_of_rewards_are_arms_in_the_order_given(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 
 import driftformer as df
 from driftformer.evaluation.statistics import AgentRegret, Curve, summarize
+from driftformer.experiments.claims import Claim, Comparison, judge
 from driftformer.experiments.read_claims import COLUMNS, read_claims
 from driftformer.experiments.readings import AROUND, READINGS
 from driftformer.simulation.summary import Summary
@@ -59,3 +60,12 @@ def test_a_policy_that_falls_out_of_step_is_not_low_throughout() -> None:
     late = np.where(np.arange(HORIZON) < HORIZON - 20, 0.9, 5.0)  # the last two eighths
     assert read(HARD, late)["Low throughout"] == "no: 6 of 8"
     assert read(HARD, np.full(HORIZON, 0.9))["Low throughout"] == "yes: 8 of 8"
+
+
+def test_the_same_rule_decides_the_papers_claim() -> None:
+    curves = {"random": np.full(HORIZON, 10.0), "low": np.full(HORIZON, 0.9), "late": np.linspace(0.1, 1.5, HORIZON)}
+    measured = {"e": {"c": summary({agent: (HARD, curve) for agent, curve in curves.items()})}}
+    for agent, verdict, stretches in (("low", "holds", 8), ("late", "does not hold", 5)):
+        claim = Claim("", "Appendix B", "throughout", (Comparison("e", "c", agent, "random"),))
+        found = judge(claim, measured)
+        assert (found.verdict, found.findings[0].value) == (verdict, stretches)

@@ -13,12 +13,14 @@ from typing import Any
 import pytest
 import torch
 from accelerate import Accelerator
+from safetensors.torch import load
 
 from driftformer.agents.incontext import InContext
 from driftformer.environments.registry import make_env
 from driftformer.errors import InputError
 from driftformer.evaluation.evaluate import evaluate
 from driftformer.models.checkpoints import read_policy
+from driftformer.pretraining import run
 from driftformer.pretraining.data import FreshData, halvings
 from driftformer.pretraining.dataset import collect_dataset
 from driftformer.pretraining.log import Log
@@ -28,6 +30,7 @@ from driftformer.pretraining.processes import Part
 from driftformer.pretraining.recipes import RECIPES, Recipe, recipe_of
 from driftformer.pretraining.run import policy_config, train
 from driftformer.pretraining.state import TrainingState
+from driftformer.storage.tensors import parse_object, read_tensors
 
 SHORT = recipe_of("tiny", steps=12, tuning_steps=4, generation=256, tuning_tokens=1920)
 
@@ -59,6 +62,32 @@ def test_a_killed_training_goes_on_with_exactly_the_same_losses(at: tuple[str, i
     assert [entry["step"] for entry in losses(tmp_path / "cut")] == [*range(1, 13), *range(1, 5)]
     for name, value in weights(tmp_path / "whole").items():
         assert torch.equal(value, weights(tmp_path / "cut")[name]), name
+
+
+def test_a_kill_right_after_the_last_step_on_labels_leaves_no_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The state is saved within a generation that has nothing left to give."""
+
+    def progress(out: Path) -> dict[str, object]:
+        told = parse_object(read_tensors(out / "state.safetensors", load)[1])["progress"]
+        return {key: value for key, value in told.items() if key != "seconds"}
+
+    real = run.save_state
+
+    def save_and_die(*about: Any) -> None:
+        real(*about)
+        if (about[5].step, about[5].tuning_step) == (12, 0):
+            raise Killed
+
+    train(SHORT, tmp_path / "whole", evaluate_problems=16)
+    monkeypatch.setattr(run, "save_state", save_and_die)
+    with pytest.raises(Killed):
+        train(SHORT, tmp_path / "cut", evaluate_problems=16, save_every=0.0)
+    monkeypatch.setattr(run, "save_state", real)
+    assert progress(tmp_path / "cut")["used"]
+    train(SHORT, tmp_path / "cut", evaluate_problems=16)
+    assert progress(tmp_path / "cut") == progress(tmp_path / "whole")
 
 
 def test_what_was_measured_is_known_after_the_log_was_deleted(tmp_path: Path) -> None:

@@ -148,6 +148,7 @@ def test_results_that_come_with_the_package_stand_beside_ones_own(page: Page) ->
         assert kept.locator(".plot .main-svg").count() >= 1
     assert "MASTER" in (page.locator("#rates table").text_content() or "")
     assert page.locator("#rates .plot .main-svg").count() >= 4
+    assert "(2: 1.3, 4: 2.6, 8: 5.2, 16: 10.4, 32: 20.7)" in (page.locator("#rates").text_content() or "")
 
 
 def test_readers_see_no_labels_of_the_papers_source_and_no_names_of_our_own_worlds(page: Page) -> None:

@@ -13,7 +13,7 @@ from driftformer.environments.registry import make_env
 from driftformer.errors import InputError
 from driftformer.theory import bounds, coverings, experiments, scheduler
 from driftformer.theory.assumptions import count_assumption, safe_alpha
-from driftformer.theory.network import Sizes
+from driftformer.theory.network import Layer, Sizes, apply
 from driftformer.theory.rank_tests import full_sequence_independence, rank_tests
 
 
@@ -109,7 +109,13 @@ def test_the_covering_number_by_hand() -> None:
     """B = R = 1, L = 2: the constant is 2·(2·2)·(1·3) = 24, and each of 72 numbers needs 1 + 48/radius points."""
     size = Sizes(2, 2, 2, 3, 1.0)
     assert math.exp(bounds.log_lipschitz(size, 1.0)) == pytest.approx(24)
+    assert math.exp(bounds.log_lipschitz(Sizes(2, 3, 2, 3, 1.0), 1.0)) == pytest.approx(3 * 16 * 3)
     assert bounds.log_covering_number(size, 0.5) == pytest.approx(72 * math.log(97))
+
+
+def test_tokens_longer_than_the_clip_are_cut_to_it_and_others_are_left_alone() -> None:
+    tokens = torch.tensor([[[0.3, 0.4], [3.0, 4.0]]], dtype=torch.double)
+    assert torch.allclose(apply([Layer()], tokens, clip=1.0), torch.tensor([[[0.3, 0.4], [0.6, 0.8]]]).double())
 
 
 @pytest.mark.parametrize("seed", range(3))

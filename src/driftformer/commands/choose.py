@@ -30,6 +30,8 @@ class Choose(Command):
     """Columns of the file with the reward of each arm, instead of classes."""
     drop: Several = ()
     """Columns of the file to leave out, such as ids and dates."""
+    fill: bool = False
+    """Missing features count as the mean of their column; another column says where they were."""
     agents: Several = ()
     """Agents to try; by default a dozen sensible ones."""
     horizon: int = 0

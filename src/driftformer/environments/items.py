@@ -30,6 +30,8 @@ class Items:
     """The file's column of classes; the last one by default."""
     drop: tuple[str, ...] = ()
     """Columns of the file to leave out, such as ids and dates."""
+    fill: bool = False
+    """Missing features count as the mean of their column; another column says where they were."""
     horizon: int = 1000
     """Rounds T."""
     arms: int = 5
@@ -56,7 +58,7 @@ class Items:
         if self.change == "none" and self.times:
             raise InputError(f"times is {self.times!r:.60}, but change is none; give permute or handover")
         return ItemsBandit(
-            data=load(self.data, self.target, drop=self.drop),
+            data=load(self.data, self.target, drop=self.drop, fill=self.fill),
             horizon=self.horizon,
             arms=self.arms,
             pays=self.pays,

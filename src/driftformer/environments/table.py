@@ -35,6 +35,8 @@ class Table:
     """Columns of the file with the reward of each arm, instead of classes."""
     drop: tuple[str, ...] = ()
     """Columns of the file to leave out, such as ids and dates."""
+    fill: bool = False
+    """Missing features count as the mean of their column; another column says where they were."""
     horizon: int = 0
     """Rounds T, a row each; 0 plays all rows."""
     order: Order = "shuffled"
@@ -57,7 +59,7 @@ class Table:
         require_count("horizon", self.horizon, 0)
         if self.change == "none" and self.times:
             raise InputError(f"times is {self.times!r:.60}, but change is none; give permute or handover")
-        data = load(self.data, self.target, self.rewards, self.drop)
+        data = load(self.data, self.target, self.rewards, self.drop, self.fill)
         return TableBandit(
             data=data,
             horizon=self.horizon or len(data.contexts),

@@ -37,39 +37,56 @@ class TableData:
     content: tuple[str, str]  # the fingerprints of features and classes or rewards as they were given
 
 
-def load(data: Any, target: str = "", rewards: Sequence[str] = (), drop: Sequence[str] = ()) -> TableData:
-    """A built-in table, a file less the columns to drop, or a pair of arrays."""
+def load(
+    data: Any, target: str = "", rewards: Sequence[str] = (), drop: Sequence[str] = (), fill: bool = False
+) -> TableData:
+    """A built-in table, a file less the columns to drop, or a pair of arrays; features may be missing with `fill`."""
+    if not isinstance(fill, bool):
+        raise InputError(f"fill is {shown(fill)}; give True or False")
     known = isinstance(data, str) and data in BUILT_IN
     if isinstance(data, (str, Path)) and not known:
         label = Path(data).name
-        return _make(label, *_split(_read(Path(data).expanduser(), str(data)), label, target, rewards, drop))
+        return _make(
+            label, *_split(_read(Path(data).expanduser(), str(data)), label, target, rewards, drop, fill), fill
+        )
     label = data if known else "arrays"
     if target or rewards or drop:
         raise InputError(
             f"data is {label}, whose columns have no names; leave out target, rewards and drop, or give a file"
         )
     features, paid = built_in(data) if known else _arrays(data)
-    return _make(label, _named("feature", features), {"classes": paid} if paid.ndim == 1 else _named("reward", paid))
+    pays = {"classes": paid} if paid.ndim == 1 else _named("reward", paid)
+    return _make(label, _named("feature", features), pays, fill)
 
 
 def _named(kind: str, table: Array) -> dict[str, Array]:
     return {f"{kind} {place}": column for place, column in enumerate(table.T, 1)}
 
 
-def _make(label: str, columns: dict[str, Array], pays: dict[str, Array]) -> TableData:
+def _make(label: str, columns: dict[str, Array], pays: dict[str, Array], fill: bool) -> TableData:
     """Check the columns of features and those of classes (one) or rewards (one for each arm)."""
     rows = len(next(iter(pays.values())))
     if not rows or not columns:
         raise InputError(f"data is {label}, which has {rows} rows and {len(columns)} columns of features; give some")
     if rows > MOST_ROWS:
         raise InputError(f"data is {label}, which has {rows:,} rows; give at most {MOST_ROWS:,}")
-    features = np.stack([_numbers(label, name, column) for name, column in columns.items()], axis=1)  # [N, c]
+    features = np.stack(
+        [_numbers(label, name, column, fill=fill) for name, column in columns.items()], axis=1
+    )  # [N, c]
+    features = _filled(features) if fill else features
     if len(pays) == 1:
         paid, arms = _classes(label, *pays.popitem())
     else:
         paid = np.stack([_numbers(label, name, column, LARGEST) for name, column in pays.items()], axis=1)  # [N, A]
         arms = len(pays)
     return TableData(label, _standardised(features), paid, arms, (identify(features), identify(paid)))
+
+
+def _filled(features: Array) -> Array:
+    """Missing features as the mean of their column, and another column for each that says where they were."""
+    missing = np.isnan(features)
+    means = np.where(missing, 0.0, features).sum(axis=0) / np.maximum((~missing).sum(axis=0), 1)
+    return np.concatenate([np.where(missing, means, features), missing[:, missing.any(axis=0)]], axis=1)
 
 
 def _standardised(features: Array) -> Array:
@@ -83,17 +100,17 @@ def _standardised(features: Array) -> Array:
     return bounded
 
 
-def _numbers(label: str, name: str, column: Array, most: float = np.finfo(float).max) -> Array:
-    """A column as float64, finite in every row."""
+def _numbers(label: str, name: str, column: Array, most: float = np.finfo(float).max, *, fill: bool = False) -> Array:
+    """A column as float64, finite in every row, or NaN where it is to be filled."""
     if column.dtype.kind not in "biuf":
         cells = column.astype(object)
         bad = [row for row, cell in enumerate(cells) if not isinstance(cell, (Real, Decimal))]
         if bad:  # text as a whole, perhaps for a single cell: name that one
-            row = min(bad, key=lambda row: _reads_as_number(cells[row]))
+            row = min(bad, key=lambda row: (fill and cells[row] is None, _reads_as_number(cells[row])))
             problem = f"is {shown(cells[row])}, not a number; name the column in drop, or encode it"
             raise _bad_cell(label, name, row, MISSING if cells[row] is None else problem)
     numbers = column.astype(np.float64)
-    for row in np.flatnonzero(~(np.abs(numbers) <= most))[:1]:
+    for row in np.flatnonzero(~((np.abs(numbers) <= most) | (np.isnan(numbers) & fill)))[:1]:
         problem = f"is {numbers[row]:g}; give finite numbers of at most {most:.3g}"
         raise _bad_cell(label, name, row, MISSING if np.isnan(numbers[row]) else problem)
     return numbers
@@ -126,7 +143,7 @@ def _classes(label: str, name: str, column: Array) -> tuple[Array, int]:
     return np.array([number[cell] for cell in cells], np.int64), len(number)
 
 
-MISSING = "is missing; fill it in or leave the row out"
+MISSING = "is missing; fill it in or leave the row out (features may be missing with fill)"
 
 
 def _bad_cell(label: str, name: str, row: int, problem: str) -> InputError:
@@ -149,7 +166,7 @@ def _arrays(data: Any) -> tuple[Array, Array]:
 
 
 def _split(
-    table: Any, label: str, target: str, rewards: Sequence[str], drop: Sequence[str]
+    table: Any, label: str, target: str, rewards: Sequence[str], drop: Sequence[str], fill: bool
 ) -> tuple[dict[str, Array], dict[str, Array]]:
     """A file's columns of features, and those of classes or rewards."""
     names = table.column_names
@@ -177,19 +194,21 @@ def _split(
     for name in paid:
         if name not in names:
             raise unknown_name("rewards" if rewards else "target", str(name), names)
-    cells = {name: _cells(table.column(name), label, name) for name in names}
+    cells = {name: _cells(table.column(name), label, name, fill and name not in paid) for name in names}
     pays = {f"column '{name}'": cells.pop(name) for name in paid}
     return {f"column '{name}'": column for name, column in cells.items()}, pays
 
 
-def _cells(column: Any, label: str, name: str) -> Array:
-    """A column's cells, none of them missing: numbers as such, all else as Python's values."""
+def _cells(column: Any, label: str, name: str, fill: bool) -> Array:
+    """A column's cells: numbers as such, all else as Python's values; none is missing, or NaN if it is to be filled."""
     import pyarrow as pa
 
-    if column.null_count:
+    if column.null_count and not fill:
         raise _bad_cell(label, f"column '{name}'", column.is_null().to_pylist().index(True), MISSING)
-    if any(test(column.type) for test in (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)):
-        return np.asarray(column.to_numpy())
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
+    kinds += (pa.types.is_decimal, pa.types.is_null) if fill else ()
+    if any(test(column.type) for test in kinds):
+        return np.asarray((column.cast(pa.float64()) if column.null_count else column).to_numpy())
     cells = np.empty(len(column), dtype=object)
     cells[:] = column.to_pylist()
     return cells

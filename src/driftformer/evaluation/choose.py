@@ -73,7 +73,7 @@ class Choice:
     >>> choice.best.agent
     'greedy'
     >>> choice.code
-    'service = df.make_agent("greedy").online(scale=True)'
+    'service = df.make_agent("greedy").online(arms=2, scale=True)'
     """
 
     description: str
@@ -148,6 +148,7 @@ def choose(
     target: str = "",
     rewards: Sequence[str] = (),
     drop: Sequence[str] = (),
+    fill: bool = False,
     agents: Sequence[str] = SENSIBLE,
     horizon: int = 0,
     seed: int = 0,
@@ -156,9 +157,9 @@ def choose(
 ) -> Choice:
     """Play agents on one's own data in its own order, and say which to take.
 
-    `data`, `target`, `rewards` and `drop` are those of the environment `table`: a .csv or .parquet file, the name of a
-    built-in table, or a pair of arrays. `horizon` plays only the first rows. With `out`, results are kept there, and
-    only what it lacks is computed. An agent whose memory is longer than the data is left out.
+    `data`, `target`, `rewards`, `drop` and `fill` are those of the environment `table`: a .csv or .parquet file, the
+    name of a built-in table, or a pair of arrays. `horizon` plays only the first rows. With `out`, results are kept
+    there, and only what it lacks is computed. An agent whose memory is longer than the data is left out.
 
     >>> choice = df.choose("iris", agents=["greedy", "adaptive-linucb"], progress=False)
     >>> print(choice.advice()[0])
@@ -169,7 +170,7 @@ def choose(
         if isinstance(given, str):
             raise InputError(f"{option} is {given!r:.60}; give a list")
     environment = Table(
-        data=data, target=target, rewards=tuple(rewards), drop=tuple(drop), horizon=horizon, order="stored"
+        data=data, target=target, rewards=tuple(rewards), drop=tuple(drop), fill=fill, horizon=horizon, order="stored"
     ).build()
     if environment.horizon < LEAST_ROUNDS:
         raise InputError(

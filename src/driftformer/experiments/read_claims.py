@@ -10,15 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
 from driftformer.experiments.base import Case
-from driftformer.experiments.claims import ORACLE, Claim, Comparison, judge
+from driftformer.experiments.claims import ORACLE, STRETCHES, Claim, Comparison, judge, low_stretches
 from driftformer.experiments.readings import AROUND, BEST, EXPERTS, READINGS
 from driftformer.simulation.numbers import with_error
 from driftformer.simulation.summary import Summary
 
-_NEAR, _LOWEST, _STRETCHES = 0.9, 0.1, 8
+_NEAR = 0.9
 
 
 @dataclass(frozen=True)
@@ -46,7 +44,7 @@ class Reading:
             "no" if self.behind else "yes",
             "yes" if self.ahead else "no",
             f"{'yes' if low > _NEAR else 'no'}: {mean:.0%} [{low:.0%}, {high:.0%}]",
-            f"{'yes' if self.low == _STRETCHES else 'no'}: {self.low} of {_STRETCHES}",
+            f"{'yes' if self.low == STRETCHES else 'no'}: {self.low} of {STRETCHES}",
         )
 
 
@@ -78,10 +76,6 @@ def _read(case: Case, agent: str, summary: Summary) -> Reading:
     reference = ORACLE if ORACLE in case.agents else BEST
     near = Claim("near-optimal", "Section 5", "near", (comparison,), _NEAR, reference)
     (found,) = judge(near, {READINGS.name: {case.name: summary}}).findings
-    own, chance = (
-        np.array([part.mean() for part in np.array_split(summary.agents[name].suboptimality_curve, _STRETCHES)])
-        for name in (agent, "random")
-    )
     row = summary.agents[agent]
     return Reading(
         case.title,
@@ -90,5 +84,5 @@ def _read(case: Case, agent: str, summary: Summary) -> Reading:
         tuple(expert for expert, pair in pairs.items() if pair.high < 0),
         tuple(expert for expert, pair in pairs.items() if pair.low > 0),
         (found.value, found.low, found.high),
-        int((own <= _LOWEST * chance).sum()),
+        low_stretches(summary, agent, "random"),
     )

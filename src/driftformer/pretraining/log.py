@@ -89,11 +89,13 @@ class Log:
         phase, _, loss, rate, _ = self._waiting[-1]
         values = {f"loss/{phase}": float(loss), "rate": rate}
         values |= {"speed/tokens_per_second": speed, "speed/teraflops": teraflops}
-        self._tracker.log(values if regret is None else values | {"regret": regret}, step=at)
+        with named(self._path.parent):
+            self._tracker.log(values if regret is None else values | {"regret": regret}, step=at)
         self.settle()
 
     def close(self) -> None:
-        self._tracker.finish()
+        with named(self._path.parent):
+            self._tracker.finish()
 
 
 def _started(tracker: Tracker, out: Path) -> Any:
@@ -110,7 +112,8 @@ def _started(tracker: Tracker, out: Path) -> Any:
     else:
         started = TrackioTracker(_PROJECT, name=out.name)
     try:
-        started.start()
+        with named(out):
+            started.start()
     except ModuleNotFoundError:
         raise InputError(f"{tracker} is not installed; pip install {tracker}") from None
     return started

@@ -63,6 +63,8 @@ class Loop:
         """One step after the other, from where the training stands."""
         while self.state.step < self.recipe.steps:
             yield from self._generation()
+        if self.state.used:  # the last step was saved before its generation was over
+            self._end_generation()
         while self.state.tuning_step < self.recipe.tuning_steps:
             yield self._tuning_step()
 
@@ -77,7 +79,10 @@ class Loop:
             yield Step("labels", state.step, recipe.steps, loss, rate, len(batch.arms), length, length)
             if state.step >= recipe.steps:
                 break
-        state.generation, state.used, self.earlier = state.generation + 1, 0, {}
+        self._end_generation()
+
+    def _end_generation(self) -> None:
+        self.state.generation, self.state.used, self.earlier = self.state.generation + 1, 0, {}
 
     def _batches(self) -> Iterator[Batch]:
         """What is left of a generation; one that was begun earlier is played again by the weights of then."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from driftformer.experiments import EXPERIMENTS
-from driftformer.experiments.claims import Finding, Verdict
+from driftformer.experiments.claims import STRETCHES, Finding, Verdict
 from driftformer.report.content import Content
 from driftformer.report.markup import escaped, prose, table
 from driftformer.report.page import Section
@@ -37,6 +37,8 @@ def _finding(rule: str, found: Finding) -> str:
         text = f"{one.agent} earns {found.value:.2f} [{found.low:.2f}, {found.high:.2f}] × {one.rival}"
     elif rule == "near":
         text = f"{found.value:.0%} [{found.low:.0%}, {found.high:.0%}] of the way"
+    elif rule == "throughout":
+        text = f"at most a tenth of chance's in {found.value:.0f} of {STRETCHES} stretches"
     else:
         text = f"{one.agent} − {one.rival}: {signed(found.value)} [{signed(found.low)}, {signed(found.high)}]"
     return f"{'✓' if found.holds else '✗'} {_place(one.experiment, one.case)}: {text}, {found.runs} problems"

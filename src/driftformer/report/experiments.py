@@ -150,12 +150,22 @@ def rates_section(rates: Mapping[str, Any], are_kept: bool, figures: Figures) ->
     source = "Figure: <code>rates/rates.png</code>."
     if are_kept:
         source = "These results come with the package (<code>driftformer reproduce rates --scale paper</code>)."
+    paths = next((found for found in rates.values() if "amounts" in found), None)
+    definition = f" {_definition_1(paths)}" if paths else ""
     text = f"""<p>How dynamic regret grows with the horizon T, the number J of segments and the path length Δ. Both axes
 are logarithmic, so that a power law is a line and its exponent the slope. In the paper: Table 1. More: docs/master.md.
-{source}</p>
+{source}{definition}</p>
 {figure("rates")}
 {table(("Sweep", "Agent", "Exponent (95%)", "In the paper"), rows)}"""
     return Section("rates", "How regret grows: the rates of Table 1", text, "Rates")
+
+
+def _definition_1(found: Mapping[str, Any]) -> str:
+    """The paper's Δ beside the path of w*, with which it is proportional here."""
+    pairs = ", ".join(
+        f"{value:g}: {amount:.1f}" for value, amount in zip(found["values"], found["amounts"], strict=True)
+    )
+    return f"The path is that of w*; Definition 1's Δ, the sum of an offered arm's largest changes, is ({pairs})."
 
 
 _RATES = {
