@@ -35,6 +35,7 @@ bakeoff: .venv/bench ## compare agents on real tables and update docs/bakeoff.md
 docs: .venv/docs ## the documentation site, its links checked, with the report of the demo: docs/_build/index.html
 	$(BIN)/driftformer reproduce --out runs/demo --workers 2
 	$(BIN)/python docs/_site/record.py runs/playground.js
+	@rm -rf docs/_build
 	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --quiet docs docs/_build
 	@echo "open docs/_build/index.html"
 

@@ -18,7 +18,7 @@ author = "the driftformer authors"
 version = release = driftformer.__version__
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx_copybutton", "sphinx_design"]
-exclude_patterns = ["_build", "_site", "**.ipynb_checkpoints"]
+exclude_patterns = ["_build", "_site", "jupyter_execute", "**.ipynb_checkpoints"]
 suppress_warnings = ["mystnb.unknown_mime_type"]
 
 nb_execution_mode = "off"

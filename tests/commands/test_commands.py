@@ -15,12 +15,13 @@ import tyro
 
 from driftformer.cli import main
 from driftformer.commands import list as listing
-from driftformer.commands.tables import new_table
-from driftformer.commands.theory import NAMES
+from driftformer.commands.tables import new_table, show
+from driftformer.commands.theory import NAMES, _overview
 from driftformer.environments.registry import PRESETS
 from driftformer.policies import shipped
 from driftformer.pretraining.recipes import RECIPES, Recipe
 from driftformer.theory.checks import CHECKS
+from driftformer.theory.table import Row
 
 
 @pytest.fixture
@@ -161,6 +162,13 @@ def test_tables_print_brackets_as_they_are(capsys: pytest.CaptureFixture[str]) -
 
 def test_the_names_of_the_checks_are_those_that_help_shows() -> None:
     assert tuple(CHECKS) == NAMES
+
+
+def test_theory_names_every_check_however_long_its_verdict(capsys: pytest.CaptureFixture[str]) -> None:
+    row = Row("a statement of the paper " * 3, "", "", "", "", "", "a verdict that goes on " * 9)
+    show(_overview(dict.fromkeys(NAMES, row), 4))
+    shown = capsys.readouterr().out.splitlines()
+    assert all(any(line.startswith(f"{name} ") for line in shown) for name in NAMES)
 
 
 def test_theory_tells_sizes_and_errors_only_when_asked(

@@ -11,6 +11,7 @@ from tyro.conf import arg
 from driftformer.commands.options import Command, OptionalFile
 from driftformer.commands.tables import new_table, show
 from driftformer.errors import InputError
+from driftformer.evaluation.fitting import terminal
 
 NAMES = (
     *("indicator", "random", "hold", "bernoulli", "product", "sigma1", "sigma2", "restart", "tests", "sums"),
@@ -84,9 +85,9 @@ def _overview(found: dict[str, Any], n: int) -> Table:
     """A line for each check, cut off where the terminal ends."""
     rows = [(name, re.sub(r" \(.*?\)", "", row.statement), row.verdict) for name, row in found.items()]
     table = new_table(f"The proofs, run (blocks of {2**n} rounds)", ("check", "statement", "verdict"), rows)
-    for column in table.columns[1:]:
-        column.no_wrap, column.overflow = True, "ellipsis"
-    table.columns[1].max_width = 34
+    room = terminal().width - max(map(len, found)) - 4  # two blanks between columns
+    for column, width in zip(table.columns[1:], (room * 2 // 5, room - room * 2 // 5), strict=True):
+        column.no_wrap, column.overflow, column.max_width = True, "ellipsis", width
     return table
 
 

@@ -55,9 +55,10 @@ def _whole_network(base: Base, scale: Scale, name: str) -> Found:
             assert expected.tests is not None, "the agent tells"
             failed += torch.bincount(expected.tests.flatten(), minlength=4)
             difference = max(difference, played.largest_difference(expected))
+    weights = {one.data_ptr(): one.numel() for one in network.transformer.parameters()}  # shared ones once
     return Found(
         built=f"{scale.problems} problems, T={scale.horizon}, d={scale.dim}, A={scale.arms}",
-        size=str(shape(network.layers)),
+        size=f"{shape(network.layers)}, {sum(weights.values()) / 1e6:.0f} million weights",
         error=f"{equal} of {scale.problems} equal in every round; {failed[1] + failed[3]} restarts by Test 1, "
         f"{failed[2] + failed[3]} by Test 2; |Δ log π|, U, sums ≤ {difference:.0e}",
         holds=equal == scale.problems and min(failed[1:3]) > 0 and difference < CLOSE,
