@@ -103,3 +103,13 @@ def test_side_by_side_panels_of_one_world_share_their_scales(result: df.Result, 
 def test_any_colour_can_be_made_to_stand_out(page: str, colour: str) -> None:
     assert contrast(seen_on(page, colour, TEXT), page) >= TEXT
     assert contrast("#ffffff", "#000000") == pytest.approx(21)
+
+
+def test_what_happens_in_a_round_of_an_mdp_is_drawn_on_average_over_its_episode() -> None:
+    """Steps differ: a line through all of them would be a band."""
+    played = df.evaluate(df.make_env("lock", episodes=6), ["random"], runs=8, progress=False).summary
+    with drawn((4, 3)) as figure:
+        line = curves(figure.subplots(), played, "suboptimality")["random"]
+    each = np.array(played.agents["random"].suboptimality_curve).reshape(6, 5)
+    assert line.get_xdata().tolist() == [5, 10, 15, 20, 25, 30]
+    assert np.allclose(line.get_ydata(), each.mean(axis=1))

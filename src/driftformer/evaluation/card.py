@@ -23,7 +23,7 @@ from driftformer.environments.registry import make_env
 from driftformer.environments.unseen import Flips, Rising
 from driftformer.errors import InputError, require_count
 from driftformer.evaluation.evaluate import evaluate
-from driftformer.evaluation.mdp_worlds import ALL_KINDS, CYCLES, LOCKS, UNTOLD
+from driftformer.evaluation.mdp_worlds import ON_CARD, UNTOLD
 from driftformer.policies import TRAINING, folder_of
 from driftformer.pretraining.imitation import TEACHER, measure_closeness
 from driftformer.pretraining.labels import BEHAVIOUR, OPTIMAL
@@ -86,7 +86,7 @@ _SETTINGS: dict[str, Callable[[], list[Setting]]] = {
     ],
     "cosine": _cosines,
     "broad": _any_world,
-    "mdps": lambda: [(title, preset.build()) for _, title, preset in (*LOCKS, *ALL_KINDS, *CYCLES)],
+    "mdps": lambda: [(title, preset.build()) for _, title, preset in ON_CARD],
     "tiny": lambda: [_named(f"tiny High, {mode} arms", "high", **_TINY, arm_mode=mode) for mode in _MODES],
 }
 """What a policy is measured on, by the worlds it was trained in."""

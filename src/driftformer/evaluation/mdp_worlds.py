@@ -38,8 +38,10 @@ CYCLES: tuple[World, ...] = (
     ("fast-cycle", "Random MDPs in a cycle of 150 episodes", RandomMDP(change="cycle", period=150.0)),
     (
         "sparse-cycle",
-        "The cycle of 500; one action of one state pays",
+        "The cycle of 500; one pair pays",
         RandomMDP(change="cycle", rewards="sparse", law="exact"),
     ),
 )
 """A drift that no policy was trained on."""
+ON_CARD: tuple[World, ...] = (LOCKS[0], *(world for world in ALL_KINDS if world[0] != "darkroom"), *CYCLES)
+"""What the card of a policy shows: not all locks, nor the dark room, where agents that plan take many minutes."""

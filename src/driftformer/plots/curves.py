@@ -157,12 +157,15 @@ def curves(
 
     Bands, around all of them or some, are ± one standard deviation between problems, or 95% intervals of the mean.
     """
-    rounds = range(1, summary.horizon + 1)
+    stages = summary.stages if kind == "suboptimality" else 1  # the steps of an episode differ too much to be seen
+    rounds = range(stages, summary.horizon + 1, stages)
     far = 1.0 if spread == "std" else _NINETY_FIVE
     lines, top = {}, 0.0
     for name, (colour, style) in looks_of(list(summary.agents) if names is None else names).items():
         row = summary.agents[name]
-        mean, reach = np.array(getattr(row, f"{kind}_curve")), far * np.array(getattr(row, f"{kind}_curve_{spread}"))
+        shown = (getattr(row, f"{kind}_curve"), getattr(row, f"{kind}_curve_{spread}"))
+        mean, reach = (np.array(curve).reshape(-1, stages).mean(axis=1) for curve in shown)
+        reach = far * reach
         lines[name] = axes.plot(rounds, mean, linestyle=style, color=colour, label=name, linewidth=1.4)[0]
         if banded is None or name in banded:
             low, high = np.maximum(mean - reach, 0), mean + reach

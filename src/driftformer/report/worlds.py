@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
 from driftformer.report.agents import linked
@@ -33,20 +34,24 @@ def _world(title: str, summary: Summary) -> dict[str, Any]:
         "rounds": [place + 1 for place in places],
         "oracle": ORACLE in summary.agents,
         "best": summary.contenders[:2],
-        "agents": {name: _agent(summary.agents[name], places) for name in summary.ranking},
+        "agents": {name: _agent(summary.agents[name], places, summary.stages) for name in summary.ranking},
     }
 
 
-def _agent(row: AgentSummary, places: Sequence[int]) -> dict[str, Any]:
+def _agent(row: AgentSummary, places: Sequence[int], stages: int) -> dict[str, Any]:
+    """What happens in a round is averaged over its episode."""
     kept = {
-        "regret": row.regret_curve,
-        "regret_std": row.regret_curve_std,
-        "regret_stderr": row.regret_curve_stderr,
-        "suboptimality": row.suboptimality_curve,
-        "suboptimality_std": row.suboptimality_curve_std,
-        "suboptimality_stderr": row.suboptimality_curve_stderr,
+        "regret": (row.regret_curve, 1),
+        "regret_std": (row.regret_curve_std, 1),
+        "regret_stderr": (row.regret_curve_stderr, 1),
+        "suboptimality": (row.suboptimality_curve, stages),
+        "suboptimality_std": (row.suboptimality_curve_std, stages),
+        "suboptimality_stderr": (row.suboptimality_curve_stderr, stages),
     }
-    thin = {name: [rounded(curve[place]) for place in places] for name, curve in kept.items()}
+    thin = {
+        name: [rounded(fmean(curve[(first := place - place % size) : first + size])) for place in places]
+        for name, (curve, size) in kept.items()
+    }
     return {"text": number(row.regret_mean), **thin}
 
 

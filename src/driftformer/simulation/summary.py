@@ -93,6 +93,12 @@ class Summary:
         return f"{self.description}, {self.runs} runs, seed {self.seed}"
 
     @property
+    def stages(self) -> int:
+        """Steps of an episode, over which what happens in a round is shown on average; 1 where there are none."""
+        stages = self.environment.get("stages", 1)
+        return stages if isinstance(stages, int) and stages > 0 and self.horizon % stages == 0 else 1
+
+    @property
     def ranking(self) -> list[str]:
         """Agents by their mean regret, the best one first."""
         return sorted(self.agents, key=lambda name: self.agents[name].regret_mean)
