@@ -75,6 +75,26 @@ BOARDS = {
             "policy:drift",
         ),
     ),
+    "states": Board(
+        {
+            "lock": ("lock", {}),
+            "riverswim": ("riverswim", {}),
+            "random-mdp": ("random-mdp", {}),
+            "darkroom": ("darkroom", {"size": 5}),
+        },
+        (
+            "random",
+            "q-learning",
+            "q-ucb",
+            "restart-q-ucb",
+            "double-restart-q-ucb",
+            "ucb-vi",
+            "sliding-window-ucb-vi",
+            "psrl",
+            "master-q-ucb",
+            "master-ucb-vi",
+        ),
+    ),
 }
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import driftformer as df
 from driftformer.evaluation.statistics import AgentRegret, Curve, summarize
 from driftformer.experiments.claims import Claim, Comparison, judge
-from driftformer.experiments.read_claims import COLUMNS, read_claims
+from driftformer.experiments.read_claims import COLUMNS, Reading, read_claims
 from driftformer.experiments.readings import AROUND, READINGS
 from driftformer.simulation.summary import Summary
 
@@ -69,3 +69,11 @@ def test_the_same_rule_decides_the_papers_claim() -> None:
         claim = Claim("", "Appendix B", "throughout", (Comparison("e", "c", agent, "random"),))
         found = judge(claim, measured)
         assert (found.verdict, found.findings[0].value) == (verdict, stretches)
+
+
+def test_a_reading_tells_its_verdicts_in_a_sentence() -> None:
+    found = Reading("High", "policy:high", "273.0 ± 8.6", ("linucb",), (), (0.5, 0.4, 0.6), 3)
+    assert found.verdicts == (
+        "experts: ahead / level / behind 1 / 3 / 0; comparable yes; surpassing yes; "
+        "near-optimal no: 50% [40%, 60%]; low throughout no: 3 of 8"
+    )

@@ -1,6 +1,7 @@
 """`driftformer reproduce` and `rates`: the experiments, and how regret grows."""
 
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
@@ -53,17 +54,21 @@ class Reproduce(Command):
         reproduce(names, **keywords(self, "experiments"), on_result=show_result)
         draw_experiments(self.out)
         if READINGS.name in names:
-            show(_readings(self.out))
+            show(*_readings(self.out))
         Report(self.out).run()
 
 
-def _readings(out: Path) -> Table:
-    """The paper's claims by reading; the report has the columns that do not fit here."""
-    from driftformer.experiments.read_claims import COLUMNS, read_claims
+def _readings(out: Path) -> list[Table]:
+    """The paper's claims by reading: a table for each world."""
+    from driftformer.experiments.read_claims import read_claims
     from driftformer.experiments.reproduce import read_experiments
 
-    rows = [reading.cells[1:] for reading in read_claims(read_experiments(out)[READINGS.name])]
-    return new_table(READINGS.title, COLUMNS[1:], rows)
+    worlds = groupby(read_claims(read_experiments(out)[READINGS.name]), lambda reading: reading.world)
+    columns = ("the transformer", "regret", "verdicts")
+    return [
+        new_table(world, columns, [(one.agent, one.regret, one.verdicts) for one in readings])
+        for world, readings in worlds
+    ]
 
 
 @dataclass(frozen=True)

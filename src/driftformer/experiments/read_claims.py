@@ -47,6 +47,11 @@ class Reading:
             f"{'yes' if self.low == STRETCHES else 'no'}: {self.low} of {STRETCHES}",
         )
 
+    @property
+    def verdicts(self) -> str:
+        """In a sentence, for narrow tables."""
+        return "; ".join(f"{heading.lower()} {cell}" for heading, cell in zip(COLUMNS[3:], self.cells[3:], strict=True))
+
 
 COLUMNS = (
     "World",
