@@ -319,9 +319,9 @@ function runOfMDP(run) {
   }];
 }
 
-function marks(rounds) {
-  return (rounds ?? []).map((t) => ({
-    type: "line", x0: t + 0.5, x1: t + 0.5, yref: "paper", y0: 0, y1: 1,
+function marks(places, xref = "x", yref = "paper") {
+  return (places ?? []).map((x) => ({
+    type: "line", xref, x0: x, x1: x, yref, y0: 0, y1: 1,
     line: { color: dark.matches ? "#e8813a" : "#d55e00", width: 1.5, dash: "dash" },
   }));
 }
@@ -335,7 +335,9 @@ function drawRuns(place, figure) {
     const run = figure.runs[select.value];
     document.getElementById("single-run-caption").textContent = run.caption;
     const [traces, axes] = { policy: runOfPolicy, master: runOfMaster, mdp: runOfMDP }[run.kind](run);
-    const shapes = marks(run.restarts ?? run.changes);
+    const shapes = run.kind === "mdp"
+      ? [...marks(run.changes, "x", "y domain"), ...marks(run.changes.slice(0, 1), "x2", "y2 domain")]
+      : marks(run.restarts?.map((t) => t + 0.5));
     const rounds = { title: { text: "round" }, anchor: "y2", range: [0.5, traces[0].x.length + 0.5] };
     shown(div, `${run.title}. ${run.caption}`, traces, { xaxis: rounds, ...axes, shapes });
   }
