@@ -168,7 +168,7 @@ def _regrets(
 def render(card: dict[str, Any]) -> str:
     """The card as Markdown."""
     training, recipe = card["training"], card["training"]["recipe"]
-    lines = [f"# {Path(card['policy']).name}", "", recipe["summary"].capitalize() + ".", ""]
+    lines = [f"# {Path(card['policy']).name}", "", recipe["summary"][0].upper() + recipe["summary"][1:] + ".", ""]
     lines += ["## How it was made", "", *_made(training), ""]
     lines += ["## Dynamic regret", ""]
     lines += [f"Mean ± standard error over {card['runs']} problems that training never saw (seed {card['seed']})."]
@@ -234,9 +234,13 @@ def _made_query(training: dict[str, Any]) -> list[str]:
 
 def _spent(training: dict[str, Any]) -> str:
     recipe, progress = training["recipe"], training["progress"]
+    steps = f"{progress['step']:,} steps on values (learning rate {recipe['rate']:g})"
+    if progress["tuning_step"]:
+        steps += f", then {progress['tuning_step']:,} on regret too (learning rate {recipe['tuning_rate']:g})"
+    elif recipe["tuning_steps"]:
+        steps += f" and none of the recipe's {recipe['tuning_steps']:,} on regret"
     return (
-        f"{progress['step']:,} steps on values (learning rate {recipe['rate']:g}), then {progress['tuning_step']:,} on "
-        f"regret too (learning rate {recipe['tuning_rate']:g}); {progress['seconds'] / 60:.1f} minutes on one "
+        f"{steps}; {progress['seconds'] / 60:.1f} minutes on one "
         f"{training['device']}, {progress['tokens'] / 1e6:,.0f}M arms on offer." + _curve(training.get("curve", []))
     )
 
