@@ -1,7 +1,7 @@
 """When does a restart of MASTER pay? Long simulations with the theory's constants, the horizon from which tests can
 fail with rewards in [0, 1], and tests that are calibrated on worlds at rest.
 
-    python -m benchmarks.restarts                                # all three; some minutes on one core
+    python -m benchmarks.restarts                                # all three; five minutes on one core
     python -m benchmarks.restarts --pairs 4 --order 14           # a quick look
 
 *Long simulations*: two arms without noise, the second of which rises from worst to best. A plain loop plays MASTER over
@@ -159,7 +159,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--order", type=int, default=19, help="of the last block of the long simulations")
     parser.add_argument("--span", type=float, default=240.0, help="range of their rewards")
-    parser.add_argument("--pairs", type=int, default=48, help="how many, with tests and without")
+    parser.add_argument("--pairs", type=int, default=128, help="how many, with tests and without")
     parser.add_argument("--runs", type=int, default=192, help="problems of the calibrated variant")
     options = parser.parse_args()
     for order in (options.order - 3, options.order):

@@ -145,7 +145,7 @@ assert not heavy, heavy
         ("show run hihg", "environment: there is no 'hihg'; did you mean 'high'?"),
         ("show scedule", "picture: there is no 'scedule'; did you mean 'schedule'?"),
         ("pretrain", "--out must be given; see driftformer pretrain --help"),
-        ("pretrain --out x", "name one of low, high, high-master-linucb"),
+        ("pretrain --out x", "name one of low, high, "),
         ("pretrain tiny", "--out must be given; see driftformer pretrain --help"),
         ("pretrain tinny --out x", "recipe: there is no 'tinny'; did you mean 'tiny'?"),
         ("pretrain tiny --out x --laeyrs 3", "there is no option --laeyrs; did you mean --layers?"),
