@@ -93,6 +93,7 @@ BOARDS = {
             "psrl",
             "master-q-ucb",
             "master-ucb-vi",
+            "policy:mdp",
         ),
     ),
 }

@@ -19,15 +19,17 @@ def always(state: int, like: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Lock:
-    """The bidirectional combination lock: two chains of H − 1 states, 1..H−1 and H..2H−2, and a dead end, 2H − 1.
+    """The bidirectional combination lock: two chains of H − 1 states, 1..H−1 and H..2H−2, and a sinking state, 2H − 1.
 
     State 0 leads into a chain, one action into each, and with probability 1 − `success` into the other one. In a chain
     one action is right, drawn for each state and problem: it moves on with probability `success`, and at the end it
-    pays with that probability; everything else leads to the dead end.
+    pays with that probability; everything else leads to the sinking state, and pays `sunk` at once and in every step
+    that is left: a small reward that is always at hand, and a bait.
     """
 
     stages: int
     success: float
+    sunk: float
     ends: tuple[tuple[float, float], ...]  # of each MDP: what the two ends pay
     entrances: tuple[float, ...]  # of each MDP: how likely an action leads where it led at first
     actions: ClassVar[int] = 2
@@ -43,21 +45,23 @@ class Lock:
         ).long()  # [B, S] the right action; in state 0, the one into the first chain
         rewards = like.new_zeros(count, len(like), 1, self.states, 2)
         transitions = like.new_zeros(count, len(like), 1, self.states, 2, self.states)
-        dead, problem = self.states - 1, torch.arange(len(like), device=like.device)
-        transitions[..., dead] = 1.0
+        sinking, problem = self.states - 1, torch.arange(len(like), device=like.device)
+        transitions[..., sinking] = 1.0
         first, second = 1, self.stages
         for mdp in range(count):
             moves, pays = transitions[mdp, :, 0], rewards[mdp, :, 0]
             into = self.entrances[mdp]
-            moves[:, 0] = 0.0
+            moves[:, 0], pays[:, 1:] = 0.0, self.sunk
             for action, share in ((right[:, 0], into), (1 - right[:, 0], 1 - into)):
                 moves[problem, 0, action, first] = share
                 moves[problem, 0, action, second] = 1 - share
             for chain, reward in zip((first, second), self.ends[mdp], strict=True):
                 end = chain + self.stages - 2
-                pays[problem, end, right[:, end]] = reward * self.success
+                slip = (1 - self.success) * self.sunk
+                pays[problem, end, right[:, end]] = reward * self.success + slip
                 for state in range(chain, end):
-                    moves[problem, state, right[:, state], dead] = 1 - self.success
+                    pays[problem, state, right[:, state]] = slip
+                    moves[problem, state, right[:, state], sinking] = 1 - self.success
                     moves[problem, state, right[:, state], state + 1] = self.success
         return Model(rewards, transitions)
 

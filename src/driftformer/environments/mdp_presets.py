@@ -1,7 +1,7 @@
 """The named MDPs and their options. Nothing here imports torch, so that help texts come at once.
 
 - Lock: the bidirectional combination lock of Mao, Zhang, Zhu, Simchi-Levi and Başar (RestartQ-UCB, Appendix J), S = 10,
-  A = 2, H = 5. Only five right actions in a row are paid, and what they are paid for changes.
+  A = 2, H = 5. Five right actions in a row are paid well, the first wrong one leads to where every step pays 1/(8H).
 - RiverSwim (Strehl and Littman, 2008): a large reward upstream, a small one downstream, and a current that turns.
 - Darkroom (as in Laskin et al., 2022): find a goal that cannot be seen, until it is somewhere else.
 - RandomMDP: random transitions and rewards, with any of the drifts.
@@ -54,7 +54,8 @@ class Lock:
         require_real("small", self.small, 0.0, most=1.0)
         ends, into = (1.0, self.small), self.success
         entrances = (into, 1 - into) if self.variant == "gradual" else (into, into)
-        family = Family(self.stages, self.success, (ends, ends if self.variant == "gradual" else ends[::-1]), entrances)
+        pays = (ends, ends if self.variant == "gradual" else ends[::-1])
+        family = Family(self.stages, self.success, 1 / (8 * self.stages), pays, entrances)
         own = Swaps(self.every) if self.variant == "abrupt" else HandOver()
         return TabularMDP(name=self.name, family=family, stages=self.stages, episodes=self.episodes, drift=drift or own)
 
