@@ -49,6 +49,25 @@ def test_several_evaluations_share_one_figure(result: df.Result, tmp_path: Path)
     assert "<!-- linucb -->" not in page
 
 
+def test_many_rounds_are_drawn_in_stretches_and_end_where_the_regret_ends() -> None:
+    long = df.evaluate(df.make_env("bernoulli", horizon=2400), ["random", "ucb"], runs=64).summary
+    for kind in ("regret", "suboptimality"):
+        axes = Figure().subplots()
+        line = curves(axes, long, kind)["ucb"]
+        assert len(line.get_xdata()) == 1200
+        curve = np.array(getattr(long.agents["ucb"], f"{kind}_curve"))
+        stretches = curve[1::2] if kind == "regret" else curve.reshape(-1, 2).mean(axis=1)
+        assert np.allclose(line.get_ydata(), stretches)
+
+
+def test_a_crowd_has_no_bands(result: df.Result, tmp_path: Path) -> None:
+    agents = ["random", "linucb", *(f"linucb@alpha={k}" for k in range(2, 9))]
+    crowd = df.evaluate(df.make_env("high", horizon=3), agents, runs=2).summary
+    for names, told in ((agents[:3], 1), (agents, 0)):
+        draw_grid([Column("many", crowd, names)], tmp_path / "grid.svg")
+        assert (tmp_path / "grid.svg").read_text().count("bands: ± one standard deviation") == told
+
+
 def test_bands_show_one_standard_deviation_between_runs(result: df.Result) -> None:
     axes = Figure().subplots()
     curves(axes, result.summary, "regret")

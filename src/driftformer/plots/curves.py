@@ -6,6 +6,7 @@ side, as in the paper, bands show the standard deviation between problems, as th
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,10 @@ _NINETY_FIVE = 1.96
 """Standard errors on either side of a 95% interval of a mean."""
 _FAR = 2.2
 """How many times worse than all others chance must be to be left out of the picture."""
+_POINTS = 1000
+"""Of a curve; more rounds than that are drawn in stretches, or a vector graphic would have tens of megabytes."""
+_CROWD = 8
+"""Agents side by side whose bands can still be told apart."""
 _LABELS: dict[Kind, str] = {"regret": "cumulative dynamic regret", "suboptimality": "suboptimality"}
 
 
@@ -84,21 +89,24 @@ def draw_grid(columns: Sequence[Column], path: Path) -> None:
     Panels of the same world are there to be compared: they share their vertical axes.
     """
     same = all(column.summary is columns[0].summary for column in columns)
+    names = {name for column in columns for name in column.agents}
+    banded = None if len(names) <= _CROWD else ()
     with figure_at(path, (3.6 * max(len(columns), 2), 5.8)) as figure:
         grid = figure.subplots(2, len(columns), squeeze=False, sharey="row" if same else "none")
         lines: dict[str, Any] = {}
         for place, column in enumerate(columns):
             for row, kind in enumerate(_LABELS):
                 axes = grid[row][place]
-                lines |= curves(axes, column.summary, kind, column.agents)
+                lines |= curves(axes, column.summary, kind, column.agents, banded=banded)
                 axes.set_ylabel(_LABELS[kind] if place == 0 else "")
-            grid[0][place].set_title(f"{column.title} ({column.summary.runs} problems)", loc="left")
+            title = f"{column.title} ({column.summary.runs} problems)"
+            grid[0][place].set_title(textwrap.fill(title, 44), loc="left")
         figure.legend(
             lines.values(),
             lines.keys(),
             loc="outside lower center",
-            ncols=min(len(lines), 6),
-            title="bands: ± one standard deviation between problems",
+            ncols=min(len(lines), 6 if max(map(len, names)) < 28 else 4),
+            title="bands: ± one standard deviation between problems" if banded is None else None,
             title_fontsize=8,
         )
 
@@ -158,13 +166,15 @@ def curves(
     Bands, around all of them or some, are ± one standard deviation between problems, or 95% intervals of the mean.
     """
     stages = summary.stages if kind == "suboptimality" else 1  # the steps of an episode differ too much to be seen
-    rounds = range(stages, summary.horizon + 1, stages)
+    every = stages * max(summary.horizon // stages // _POINTS, 1)
+    rounds = range(every, summary.horizon + 1, every)
     far = 1.0 if spread == "std" else _NINETY_FIVE
     lines, top = {}, 0.0
     for name, (colour, style) in looks_of(list(summary.agents) if names is None else names).items():
         row = summary.agents[name]
         shown = (getattr(row, f"{kind}_curve"), getattr(row, f"{kind}_curve_{spread}"))
-        mean, reach = (np.array(curve).reshape(-1, stages).mean(axis=1) for curve in shown)
+        grouped = (np.array(curve)[: every * len(rounds)].reshape(-1, every) for curve in shown)
+        mean, reach = (group[:, -1] if kind == "regret" else group.mean(axis=1) for group in grouped)
         reach = far * reach
         lines[name] = axes.plot(rounds, mean, linestyle=style, color=colour, label=name, linewidth=1.4)[0]
         if banded is None or name in banded:
