@@ -23,6 +23,7 @@ NOTICED_BY: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "theory/noncontinuous.py": (("noncontinuous", "coins"), ("theory/test_noncontinuous.py",)),
     "theory/play.py": (("noncontinuous",), ("theory/test_noncontinuous.py",)),
     "theory/coins.py": (("coins",), ("theory/test_noncontinuous.py",)),
+    "theory/feasible.py": (("sizes",), ("theory/test_noncontinuous.py",)),
     "theory/bounds.py": (("bounds", "experiments", "covering", "lemma"), ("theory/test_bounds.py",)),
     "theory/thompson.py": (("thompson",), ("theory/test_thompson.py",)),
     "theory/coverings.py": (("covering",), ("theory/test_bounds.py",)),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 import torch
 
 from driftformer.theory import coins
+from driftformer.theory.feasible import foretold, measured
 from driftformer.theory.linucb import SoftLinUCB
 from driftformer.theory.network import apply, run
 from driftformer.theory.noncontinuous import CEILING, NonContinuous
@@ -100,3 +103,15 @@ def test_the_law_of_the_coins_is_that_of_coins_made_from_noise() -> None:
     network = NonContinuous(SoftLinUCB(d=1, arms=2), 7, burn_in=5)
     apart = coins.sampled_law(network, 2, draws=20_000) - coins.network_law(network, 2)
     assert float(apart.abs().sum(dim=1).max()) / 2 < 0.02
+
+
+@pytest.mark.parametrize(("rounds", "d", "arms"), [(7, 2, 3), (31, 3, 4)])
+def test_the_size_is_foretold_without_building_the_network(rounds: int, d: int, arms: int) -> None:
+    assert foretold(rounds, d, arms) == measured(NonContinuous(SoftLinUCB(d=d, arms=arms), rounds))
+
+
+def test_weights_that_layers_share_count_once_as_in_a_file() -> None:
+    """A file also has names and shapes, less than a hundredth of it."""
+    network, file = NonContinuous(SoftLinUCB(d=2, arms=3), 7), io.BytesIO()
+    torch.save(network.transformer.state_dict(), file)
+    assert 8 * measured(network).weights == pytest.approx(file.tell(), rel=0.01)

@@ -9,7 +9,8 @@ import torch
 from driftformer.environments.registry import make_env
 from driftformer.theory import bounds, coins, coverings, experiments, linucb, play, thompson
 from driftformer.theory.assumptions import count_assumption, safe_alpha
-from driftformer.theory.network import Head, Layer, Mlp, shape, sizes
+from driftformer.theory.feasible import FewSteps, foretold, measured
+from driftformer.theory.network import Head, Layer, Mlp, Sizes, shape, sizes
 from driftformer.theory.noncontinuous import Base, NonContinuous
 from driftformer.theory.table import Found, Scale, checked
 from driftformer.theory.tokens import Layout
@@ -55,10 +56,9 @@ def _whole_network(base: Base, scale: Scale, name: str) -> Found:
             assert expected.tests is not None, "the agent tells"
             failed += torch.bincount(expected.tests.flatten(), minlength=4)
             difference = max(difference, played.largest_difference(expected))
-    weights = {one.data_ptr(): one.numel() for one in network.transformer.parameters()}  # shared ones once
     return Found(
         built=f"{scale.problems} problems, T={scale.horizon}, d={scale.dim}, A={scale.arms}",
-        size=f"{shape(network.layers)}, {sum(weights.values()) / 1e6:.0f} million weights",
+        size=str(measured(network)),
         error=f"{equal} of {scale.problems} equal in every round; {failed[1] + failed[3]} restarts by Test 1, "
         f"{failed[2] + failed[3]} by Test 2; |Δ log π|, U, sums ≤ {difference:.0e}",
         holds=equal == scale.problems and min(failed[1:3]) > 0 and difference < CLOSE,
@@ -109,15 +109,18 @@ def norm_by_hand() -> float:
     "–",
 )
 def check_sizes(scale: Scale) -> Found:
-    built = {}
-    for order in (2, 4, 6):
-        network = NonContinuous(linucb.SoftLinUCB(d=scale.dim, arms=scale.arms), 2 ** (order + 1) - 1)
-        built[order] = sizes([layer for name, part in network.parts.items() if name != "base" for layer in part])
+    def without_base(order: int) -> Sizes:
+        network = NonContinuous(FewSteps(d=scale.dim, arms=scale.arms), 2 ** (order + 1) - 1)
+        return sizes([layer for name, part in network.parts.items() if name != "base" for layer in part])
+
+    built = {order: without_base(order) for order in (2, 4, 6)}
     first, last = built[2], built[6]
+    whole = f"with them T={scale.horizon}, d={scale.dim}, A={scale.arms}"
     return Found(
-        built="the one network without its base's layers",
+        built=f"the one network without its base's layers; {whole}",
         size=f"D {first.width}→{last.width}, M {first.heads}→{last.heads}, L {first.layers}→{last.layers}, "
-        f"D' {first.hidden}→{last.hidden}, norm {first.norm:.0e}→{last.norm:.0e}",
+        f"D' {first.hidden}→{last.hidden}, norm {first.norm:.0e}→{last.norm:.0e}; "
+        f"with them {foretold(scale.horizon, scale.dim, scale.arms)}",
         error="–",
         holds=all(size.heads == 2 * (order + 1) + 1 and size.layers == 13 for order, size in built.items())
         and first.width < last.width
