@@ -11,7 +11,6 @@ import os
 import sqlite3
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Annotated
 
 from fastapi import Body, FastAPI
 from fastapi.responses import JSONResponse, PlainTextResponse
@@ -19,8 +18,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 import driftformer as df
 
 FOLDER, AGENT = Path(os.environ.get("FOLDER", "service")), os.environ.get("AGENT", "policy:drift")
-STATE = FOLDER / "state.safetensors"
-ARMS = int(os.environ.get("ARMS", 0)) or None  # that share a context; without it, features of all arms are given
+STATE, ARMS = FOLDER / "state.safetensors", int(os.environ.get("ARMS", 0)) or None  # how many share a context, if so
 COLUMNS = ("round", "context" if ARMS else "features", "arm", "propensity", "reward")  # what `driftformer replay` reads
 
 
@@ -39,7 +37,7 @@ app = FastAPI(lifespan=lifespan, exception_handlers={df.InputError: lambda _, er
 
 
 @app.post("/decide")
-async def decide(features: Annotated[list[list[float | None]] | list[float | None], Body(embed=True)]):
+async def decide(features: list[list[float | None]] | list[float | None] = Body(embed=True)):
     made = app.agent.decide(features)
     row = (made.round, json.dumps(features), made.arm, made.probability)
     app.log.execute("insert or replace into log values (?, ?, ?, ?, null)", row)
@@ -47,7 +45,7 @@ async def decide(features: Annotated[list[list[float | None]] | list[float | Non
 
 
 @app.post("/reward")
-async def reward(id: Annotated[int, Body()], reward: Annotated[float, Body()]):
+async def reward(id: int = Body(), reward: float = Body()):
     learned = app.agent.update(reward, round=id)
     app.log.execute("update log set reward = ? where round = ?", (reward, id))
     app.agent.save(STATE)
@@ -56,6 +54,6 @@ async def reward(id: Annotated[int, Body()], reward: Annotated[float, Body()]):
 
 @app.get("/log", response_class=PlainTextResponse)
 async def log():
-    rows = app.log.execute("select * from log where reward is not null order by round")
-    csv.writer(file := io.StringIO()).writerows([COLUMNS, *rows])
+    rows = [COLUMNS, *app.log.execute("select * from log where reward is not null order by round")]
+    csv.writer(file := io.StringIO()).writerows(rows)
     return file.getvalue()
