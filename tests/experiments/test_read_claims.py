@@ -54,6 +54,7 @@ def test_what_cannot_be_told_apart_is_comparable() -> None:
 def test_near_optimal_is_nine_tenths_of_the_way_to_the_oracle() -> None:
     assert read(HARD - 100, np.ones(HORIZON))["Near-optimal"] == "no: 75% [75%, 75%]"
     assert read(HARD - 180, np.ones(HORIZON))["Near-optimal"] == "yes: 95% [95%, 95%]"
+    assert read(HARD + 201, np.ones(HORIZON))["Near-optimal"] == "no: 0% [0%, 0%]", "not -0%"
 
 
 def test_a_policy_that_falls_out_of_step_is_not_low_throughout() -> None:

@@ -35,7 +35,7 @@ class Reading:
     def cells(self) -> tuple[str, ...]:
         """As text, in the order of `COLUMNS`."""
         level = len(EXPERTS) - len(self.ahead) - len(self.behind)
-        mean, low, high = self.way
+        mean, low, high = (round(share, 2) + 0.0 for share in self.way)  # a rounded −0 is 0
         return (
             self.world,
             self.agent,
@@ -43,7 +43,7 @@ class Reading:
             f"{len(self.ahead)} / {level} / {len(self.behind)}",
             "no" if self.behind else "yes",
             "yes" if self.ahead else "no",
-            f"{'yes' if low > _NEAR else 'no'}: {mean:.0%} [{low:.0%}, {high:.0%}]",
+            f"{'yes' if self.way[1] > _NEAR else 'no'}: {mean:.0%} [{low:.0%}, {high:.0%}]",
             f"{'yes' if self.low == STRETCHES else 'no'}: {self.low} of {STRETCHES}",
         )
 
