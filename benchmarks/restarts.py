@@ -115,11 +115,14 @@ def simulate(n: int, span: float, pairs: int) -> None:
     regrets = {name: [pair[side].regret for pair in both] for side, name in enumerate(("with", "without"))}
     differences = [one.regret - other.regret for one, other in both]
     fired = [len(one.restarts) for one, _ in both]
+    last = sum(one.restarts[-1:] == (world.horizon,) for one, _ in both)
+    parts = {"more regret": [one for one in differences if one > 0], "less": [-one for one in differences if one < 0]}
     print(
         f"T={world.horizon:,}, span {span:g}, rise in round {world.change:,}, {pairs} pairs; regret in spans: "
         + ", ".join(f"{name} tests {mean_and_error(values)}" for name, values in regrets.items())
         + f"; difference {mean_and_error(differences)}, from {min(differences):,.0f} to {max(differences):,.0f}; "
-        + f"{statistics.mean(fired):.2f} restarts a run",
+        + f"{statistics.mean(fired):.2f} restarts a run, {last} of them after the last round; "
+        + ", ".join(f"{name} in {len(one)} runs, by {sum(one) / max(len(one), 1):,.0f}" for name, one in parts.items()),
         flush=True,
     )
 
