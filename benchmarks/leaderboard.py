@@ -1,6 +1,6 @@
 """All agents on all worlds that they can play: the boards of docs/leaderboard.md.
 
-    python -m benchmarks.leaderboard [--write] [--out runs/leaderboard]
+    python -m benchmarks.leaderboard [--board states] [--write] [--out runs/leaderboard]
 
 Results are kept in the folder, so a second call computes only what is missing.
 """
@@ -120,11 +120,12 @@ def table(board: boards.Leaderboard) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--board", nargs="+", choices=list(BOARDS), default=list(BOARDS), help="which boards: all")
     parser.add_argument("--out", type=Path, default=Path("runs/leaderboard"))
     parser.add_argument("--write", action="store_true", help="also put tables and pictures into docs/")
     options = parser.parse_args()
-    for name, board in BOARDS.items():
-        found = played(board, options.out / name)
+    for name in options.board:
+        found = played(BOARDS[name], options.out / name)
         lines = table(found)
         print("\n".join(lines))
         if options.write:

@@ -67,15 +67,28 @@ def test_with_many_visits_every_plan_is_backward_induction() -> None:
     ledger.paid[:, :, 1] = visits * model.rewards.unsqueeze(1)
     ledger.paid[:, :, 2] = visits * model.rewards.unsqueeze(1) ** 2
     ledgers.make_plans(ledger)
-    exact = backward_induction(model, H).unsqueeze(1).expand(-1, MEMORIES, -1, -1, -1)
-    assert torch.allclose(ledger.plan[..., 0], exact, atol=1e-5)
-    assert torch.allclose(ledger.plan[..., 1], exact, atol=1e-5)
-    assert float(ledger.plan[..., 2].max()) < 1e-5
+    exact = backward_induction(model, H)  # [B, H, S, A]
+    worth = exact.amax(dim=3)[:, None, 1:].expand(-1, MEMORIES, -1, -1)
+    assert torch.allclose(ledger.ahead[:, :, :-1, 0], worth, atol=1e-5)
+    assert torch.allclose(ledger.ahead[:, :, :-1, 1], worth, atol=1e-5)
+    assert float(ledger.ahead[:, :, :, 2].max()) < 1e-5
+    for stage in range(H):
+        for state in range(S):
+            centred = exact[:, stage, state] - exact[:, stage, state].mean(1, keepdim=True)  # [B, A]
+            told = read(ledger, torch.full((2,), state), stage).arms[..., : 2 * MEMORIES]
+            assert torch.allclose(told * unit(ledger, stage)[:, None, None], centred.unsqueeze(2), atol=1e-5)
 
 
 def test_what_was_never_seen_is_hoped_to_pay_the_most() -> None:
     ledger = empty(1, S, A, H, 1, LIKE)
-    assert ledger.plan[0, 0, :, 0, 0, 1].tolist() == [3, 2, 1]
+    assert ledger.ahead[0, 0, :, 1, 0].tolist() == [2, 1, 0]
+
+
+def test_what_was_tried_is_hoped_for_less_from_the_next_step_on() -> None:
+    ledger, here = empty(1, S, A, H, 1, LIKE), torch.zeros(1, dtype=torch.long)
+    learn(ledger, here, 0, here + 1, torch.zeros(1, dtype=torch.double))  # a step that pays nothing and leads back
+    hoped = read(ledger, here, 1).arms[0, :, MEMORIES : 2 * MEMORIES]  # [A, K]
+    assert bool((hoped[1] < hoped[[0, 2]].min(dim=0).values).all())
 
 
 def test_names_of_states_and_actions_play_no_part() -> None:

@@ -4,8 +4,9 @@ The form `tabular` sees nothing else. Some memories forget from episode to episo
 action is visited again. Two begin anew when what happens has become unlikely under them (a CUSUM of likelihood ratios),
 for rewards and moves apart. At the beginning of an episode every memory is planned with, by backward induction, three
 times: what it expects (Q), what could be at best where little was seen (Q⁺), and how uncertain the first is (U, the
-uncertainty Bellman equation). States, actions and their number play no part in what is read: statistics belong to the
-actions of the present state.
+uncertainty Bellman equation). In each step the present state is reckoned with anew: what was tried a moment ago is not
+tried again as if it were unknown. States, actions and their number play no part in what is read: statistics belong to
+the actions of the present state.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Ledger:
     span: Tensor  # [B, R] what they are divided by
     age: Tensor  # [B, H'·S·A] the episode in which a pair was last visited, or -1
     best: Tensor  # [B] the largest reward so far
-    plan: Tensor  # [B, K, H, S, A, 3] Q, Q⁺ and U as of the beginning of the episode
+    ahead: Tensor  # [B, K, H, 4, S] V, V⁺, U and V² of the next step, as of the beginning of the episode
     episode: Tensor  # [B]
     last: Tensor  # [B, 2] state and action of a step whose successor is not yet known; -1 before there is one
     since: Tensor  # [B, ALARMS, 2] episodes since the memory of rewards, and of moves, began
@@ -67,7 +68,7 @@ def empty(batch: int, states: int, actions: int, stages: int, steps: int, like: 
         span=zeros(len(RATES)),
         age=torch.full((batch, steps * states * actions), -1, dtype=torch.long, device=like.device),
         best=zeros(),
-        plan=zeros(memories, stages, states, actions, 3),
+        ahead=zeros(memories, stages, 4, states),
         episode=none[:, 0] + 1,
         last=none,
         since=zeros(len(ALARMS), 2),
@@ -77,40 +78,50 @@ def empty(batch: int, states: int, actions: int, stages: int, steps: int, like: 
 
 
 def make_plans(ledger: Ledger) -> None:
-    """Backward induction in all memories at once, in place."""
-    batch, memories, stages, states, actions, _ = ledger.plan.shape
-    steps = ledger.moves.shape[2]
-    plans = ledger.plan
-    count, total, squares = ledger.paid.unbind(2)  # [B, K, H', S, A]
-    known = count / (count + _DOUBT)
-    usual = total.flatten(2).sum(2) / count.flatten(2).sum(2).clamp(min=1)  # [B, K] what a step pays on average
-    mean = total / count.clamp(min=1e-6)
-    reward = torch.lerp(usual[:, :, None, None, None].expand_as(mean), mean, known)
-    spread = (squares / count.clamp(min=1e-6) - mean.square()).clamp(min=0) + _WIDTH**2
-    largest = ledger.best.clamp(min=0.05)[:, None, None, None, None]
-    hoped = torch.lerp(torch.ones_like(mean), mean, known)
-    doubt = spread / (count + 1) + (1 - known) * largest.square()
-
-    seen = ledger.moves.sum(-1)  # [B, K, H', S, A]
-    sure = seen / (seen + _DOUBT)
+    """Backward induction in all memories at once, in place: what states are worth in the step that follows."""
+    batch, memories, stages, _, states = ledger.ahead.shape
+    steps, actions = ledger.moves.shape[2], ledger.moves.shape[4]
     chance = ledger.moves.view(batch * memories, steps, states * actions, states)
-    after = plans.new_zeros(batch, memories, 4, states)  # of the step that follows: V, V⁺, U, V²
+    seen, largest, usual = ledger.moves.sum(-1), ledger.best.clamp(min=0.05), _usual(ledger)
+    after = torch.zeros_like(ledger.ahead[:, :, 0])  # [B, K, 4, S] V, V⁺, U, V²
     for stage in reversed(range(stages)):
         which = stage if steps > 1 else 0
-        ahead = after.view(batch * memories, 4, states) @ chance[:, which].mT  # this way round it is twice as fast
-        ahead = ahead.view(batch, memories, 4, states, actions) / seen[:, :, None, which].clamp(min=1e-6)
-        value, hope, uncertainty, square = ahead.unbind(2)  # [B, K, S, A] each
-        trust, left = sure[:, :, which], float(stages - stage - 1)
-        anywhere = after[:, :, 0].mean(2)[:, :, None, None]
-        q = reward[:, :, which] + torch.lerp(anywhere.expand_as(trust), value, trust)
-        best = hoped[:, :, which] + torch.lerp(torch.full_like(trust, left), hope, trust)
-        variance = (square - value.square()).clamp(min=0)
-        unknown = (1 - trust) * (left * largest[:, :, 0] * 0.5).square()
-        u = doubt[:, :, which] + variance / (seen[:, :, which] + 1) + unknown + trust * uncertainty
-        plans[:, :, stage] = torch.stack([q, best, u], dim=-1)
+        ledger.ahead[:, :, stage] = after
+        led = after.view(batch * memories, 4, states) @ chance[:, which].mT  # this way round it is twice as fast
+        led = led.view(batch, memories, 4, states, actions)
+        given = after[:, :, 0].mean(2), usual, largest, float(stages - stage - 1)
+        q, best, u = _worth(ledger.paid[:, :, :, which], seen[:, :, which], led, *given)
         hoped_for, choice = best.max(dim=3, keepdim=True)
         top = q.amax(dim=3)
         after = torch.stack([top, hoped_for[..., 0], u.gather(3, choice)[..., 0], top.square()], dim=2)
+
+
+def _usual(ledger: Ledger) -> Tensor:
+    """What a step pays on average, `[B, K]`."""
+    count, total, _ = ledger.paid.flatten(3).sum(3).unbind(2)
+    return total / count.clamp(min=1)
+
+
+def _worth(
+    paid: Tensor, seen: Tensor, led: Tensor, anywhere: Tensor, usual: Tensor, largest: Tensor, left: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Q, Q⁺ and U `[B, K, S, A]` of some states: of their rewards `[B, K, 3, S, A]`, how often they were left `seen`,
+    and the sums `led` `[B, K, 4, S, A]` of what the states were worth that followed.
+    """
+    usual, anywhere = usual[:, :, None, None], anywhere[:, :, None, None]
+    largest = largest[:, None, None, None]
+    count, total, squares = paid.unbind(2)
+    known, trust = count / (count + _DOUBT), seen / (seen + _DOUBT)
+    mean = total / count.clamp(min=1e-6)
+    reward = torch.lerp(usual.expand_as(mean), mean, known)
+    spread = (squares / count.clamp(min=1e-6) - mean.square()).clamp(min=0) + _WIDTH**2
+    doubt = spread / (count + 1) + (1 - known) * largest.square()
+    value, hope, uncertainty, square = (led / seen.unsqueeze(2).clamp(min=1e-6)).unbind(2)
+    q = reward + torch.lerp(anywhere.expand_as(trust), value, trust)
+    best = torch.lerp(torch.ones_like(mean), mean, known) + torch.lerp(torch.full_like(trust, left), hope, trust)
+    variance = (square - value.square()).clamp(min=0)
+    unknown = (1 - trust) * (left * largest * 0.5).square()
+    return q, best, doubt + variance / (seen + 1) + unknown + trust * uncertainty
 
 
 class Read(NamedTuple):
@@ -126,30 +137,32 @@ PROBLEM = MEMORIES * (2 * len(RATES) + 2) + 4 * len(ALARMS) + 6
 
 def unit(ledger: Ledger, stage: int) -> Tensor:
     """The most that may still be earned, in rewards as large as the largest so far, `[B]`: the unit of all values."""
-    return ledger.best.clamp(min=0.05) * (ledger.plan.shape[2] - stage)
+    return ledger.best.clamp(min=0.05) * (ledger.ahead.shape[2] - stage)
 
 
 def read(ledger: Ledger, state: Tensor, stage: int) -> Read:
     """The statistics of the actions of the present states `[B]`."""
-    batch, _, stages, states, actions, _ = ledger.plan.shape
-    steps, row = ledger.moves.shape[2], torch.arange(batch, device=state.device)
+    batch, _, steps, states, actions, _ = ledger.moves.shape
+    stages, row = ledger.ahead.shape[2], torch.arange(batch, device=state.device)
     which = stage if steps > 1 else 0
     scale = unit(ledger, stage)[:, None, None]
-    plan = ledger.plan[row, :, stage, state]  # [B, K, A, 3]
-    q, best, u = plan.unbind(-1)
     own = ledger.paid[row, :, :, which, state]  # [B, K, 3, A]
-    seen = ledger.moves[row, :, which, state].sum(-1)  # [B, K, A]
+    moves, after = ledger.moves[row, :, which, state], ledger.ahead[:, :, stage]  # [B, K, A, S], [B, K, 4, S]
+    seen, left = moves.sum(-1), float(stages - stage - 1)
+    led = (moves.unsqueeze(2) * after.unsqueeze(3)).sum(-1).unsqueeze(3)  # [B, K, 4, 1, A]
+    given = after[:, :, 0].mean(2), _usual(ledger), ledger.best.clamp(min=0.05), left
+    worth = _worth(own.unsqueeze(3), seen.unsqueeze(2), led, *given)
+    q, best, u = (part.squeeze(2) for part in worth)  # [B, K, A] each, with what was seen since the episode began
     pays = own[:, :, 1] / (own[:, :, 0] + _DOUBT) / ledger.best.clamp(min=0.05)[:, None, None]
-    q = q - q.mean(2, keepdim=True)
-    best = best - best.mean(2, keepdim=True)
-    parts = [q / scale, best / scale, u.clamp(min=0).sqrt() / scale, own[:, :, 0].log1p() / 3, seen.log1p() / 3, pays]
+    told = [(part - part.mean(2, keepdim=True)) / scale for part in (q, best)]
+    parts = [*told, u.clamp(min=0).sqrt() / scale, own[:, :, 0].log1p() / 3, seen.log1p() / 3, pays]
     age = ledger.age.view(batch, steps, states, actions)[row, which, state]
     old = torch.where(age < 0, -1.0, (ledger.episode[:, None] - age).to(pays).log1p() / 3)
     arms = torch.cat([torch.cat(parts, dim=1), old.unsqueeze(1)], dim=1).transpose(1, 2)  # [B, A, F]
 
     felt = (ledger.surprise / ledger.span[:, None, None].clamp(min=1)).flatten(1)
-    worth = plan[..., 0].amax(2) / scale[:, :, 0], plan[..., 1].amax(2) / (stages - stage)  # [B, K] each
-    told = torch.stack(
+    top = q.amax(2) / scale[:, :, 0], best.amax(2) / (stages - stage)  # [B, K] each
+    plain = torch.stack(
         [
             ledger.episode.to(pays).log1p() / 3,
             torch.full_like(ledger.best, stage / stages),
@@ -162,13 +175,13 @@ def read(ledger: Ledger, state: Tensor, stage: int) -> Read:
     )
     # A memory that was surprised, and one that began again, is told from the others.
     began = [ledger.alarm.amax(3).flatten(1) / 8, ledger.since.log1p().flatten(1) / 3]
-    problem = torch.cat([felt, *worth, *began, told], dim=1)
+    problem = torch.cat([felt, *top, *began, plain], dim=1)
     return Read(arms.clamp(-10, 10), problem.clamp(-10, 10))
 
 
 def learn(ledger: Ledger, state: Tensor, stage: int, action: Tensor, reward: Tensor) -> None:
     """Take in a step, in place: its reward, and where the step before it has led. After the last one, plan anew."""
-    stages, steps = ledger.plan.shape[2], ledger.moves.shape[2]
+    stages, steps = ledger.ahead.shape[2], ledger.moves.shape[2]
     if stage > 0:
         _moved(ledger, (stage - 1) if steps > 1 else 0, state)
     _paid(ledger, stage if steps > 1 else 0, state, action, reward)
@@ -208,7 +221,7 @@ def _moved(ledger: Ledger, which: int, state: Tensor) -> None:
 
 
 def _pair(ledger: Ledger, which: int, state: Tensor, action: Tensor) -> Tensor:
-    states, actions = ledger.plan.shape[3:5]
+    states, actions = ledger.moves.shape[3:5]
     return (which * states + state) * actions + action
 
 
