@@ -15,7 +15,7 @@ from pathlib import Path
 from benchmarks.compare import put
 from driftformer.evaluation.comparison import compare
 from driftformer.evaluation.result import load_result
-from driftformer.experiments.beyond import OTHER_DRIFTS, REAL_DATA, RIVALS, UNSEEN_DRIFTS
+from driftformer.experiments.beyond import OTHER_DRIFTS, REAL_DATA, RIVALS, UNSEEN_DRIFTS, UNTOLD
 from driftformer.simulation.numbers import with_error
 from driftformer.simulation.summary import Summary
 
@@ -35,12 +35,6 @@ EXPERIMENTS = {
 """By name: what was played, and who has a column beside the policy and its best rival."""
 
 
-def rivals_of(summary: Summary) -> list[str]:
-    """Who learns from rewards alone, as the policy does."""
-    helped = ("policy:", "prior", "oracle", "restart@base=policy:")
-    return [name for name in summary.agents if not name.startswith(helped) and name != "random"]
-
-
 def table(summaries: Sequence[Summary], titles: Sequence[str], others: Sequence[str]) -> list[str]:
     """A row for each world, then how many paired intervals speak for the policy and against it, as Markdown."""
     heads = ["", f"`{POLICY}`", "the best that is told nothing", *(TOLD.get(name, name) for name in others)]
@@ -48,7 +42,7 @@ def table(summaries: Sequence[Summary], titles: Sequence[str], others: Sequence[
     ahead, behind, pairs = 0, 0, 0
     for summary, title in zip(summaries, titles, strict=True):
         cells = {name: with_error(row.regret_mean, row.regret_stderr) for name, row in summary.agents.items()}
-        rivals = rivals_of(summary)
+        rivals = [name for name in summary.agents if name in UNTOLD]
         best = min(rivals, key=lambda name: summary.agents[name].regret_mean)
         row = [title, cells[POLICY], f"`{best}`: {cells[best]}", *(cells.get(name, "–") for name in others)]
         lines.append(f"| {' | '.join(row)} |")
